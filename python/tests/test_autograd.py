@@ -109,6 +109,36 @@ def test_averages_in_bf16_spread_exactly(options):
     assert torch.equal(grads[1].cpu(), grads[0])
 
 
+ORDERS = {
+    "batch-norm": lambda f, t: f.batch_norm(t.transpose(2, 3), None, None, training=True),
+    "group-norm": lambda f, t: f.group_norm(t.to(memory_format=torch.channels_last), 2),
+    "adaptive-pool": lambda f, t: f.adaptive_avg_pool2d(t.to(memory_format=torch.channels_last), 2),
+    "convolution": lambda f, t: f.conv2d(t, t[:3, :, :3, :3].transpose(2, 3)),
+    "convolution-channels-last": lambda f, t: f.conv2d(t.to(memory_format=torch.channels_last), t[:3, :, :3, :3]),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_results_have_the_order_of_the_cpu(name):
+    t = torch.randn(4, 4, 6, 6)
+    here, there = ORDERS[name](functional, t), ORDERS[name](functional, t.to("sidra"))
+    assert there.stride() == here.stride()
+    torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("pool", [torch.nn.MaxPool2d(2), torch.nn.AvgPool2d(2), torch.nn.AvgPool2d(3, 1), torch.nn.AdaptiveAvgPool2d(2)], ids=str)
+def test_gradients_of_pooling_have_the_order_of_the_cpu(pool):
+    leaves = [torch.randn(2, 4, 6, 6).to(memory_format=torch.channels_last).to(d).requires_grad_() for d in ("cpu", "sidra")]
+    grads = [torch.autograd.grad(pool(leaf).sum(), leaf)[0] for leaf in leaves]
+    assert grads[1].stride() == grads[0].stride()
+
+
+def test_windows_in_the_padding_have_no_gradient():
+    x = torch.randn(1, 1, 1, 9, device="sidra", requires_grad=True)
+    functional.max_pool2d(x, (2, 1), padding=(1, 0), dilation=(2, 1)).sum().backward()
+    assert x.grad.cpu().eq(0).all()
+
+
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.01), lambda p: torch.optim.AdamW(p, 0.01)],
                          ids=["sgd", "adam", "adamw"])
 def test_training(make):

@@ -276,8 +276,10 @@ def test_gradient_of_a_kernel_over_many_windows():
 def test_what_convolutions_refuse():
     x, kernel = torch.randn(1, 2, 5, 5, device="sidra"), torch.randn(2, 3, 3, 3, device="sidra")
     for call in (lambda: torch.nn.functional.conv_transpose2d(x, kernel, stride=1, output_padding=1), lambda: torch.nn.functional.conv2d(x, kernel),
+                 lambda: torch.nn.functional.conv2d(x, kernel.transpose(0, 1), dilation=0),
+                 lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=torch.zeros(5, 5)),
                  lambda: torch.nn.functional.conv2d(x, kernel.transpose(0, 1).cpu())):
-        with pytest.raises(RuntimeError, match="output padding|channels|is on"):
+        with pytest.raises(RuntimeError, match="output padding|channels|is on|dilation|device"):
             call()
 
 
@@ -337,6 +339,18 @@ def test_rearranged(name):
 def test_means_of_equal_numbers_are_exact():
     for count in (41, 47, 55, 1353):
         assert on_chip(lambda: torch.ones(count, 128, device="sidra").mean(0)).eq(1).all()
+
+
+def test_means_of_f16_have_no_large_sums():
+    for shape in ((100001,), (300, 301)):
+        assert torch.full(shape, 2.0, dtype=torch.float16, device="sidra").mean().item() == 2
+
+
+def test_what_layer_norm_refuses():
+    x = torch.randn(4, 8, device="sidra")
+    for shape, size in (((8,), 16), ((8,), 32), ((2, 4), 8)):
+        with pytest.raises(RuntimeError):
+            torch.nn.functional.layer_norm(x, shape, torch.ones(size, device="sidra"), torch.ones(size, device="sidra"))
 
 
 def test_what_rearranging_refuses():

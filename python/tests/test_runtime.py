@@ -240,3 +240,49 @@ def test_modules_keep_their_parameters_and_ties():
     old = before.detach().cpu().clone()
     optimizer.step()
     assert not torch.equal(before.detach().cpu(), old)
+
+
+def test_work_on_two_devices_is_ordered():
+    if torch.sidra.device_count() < 2:
+        pytest.skip("one device")
+    x = torch.randn(4, 8, device="sidra:0", requires_grad=True)
+    (x.to("sidra:1") * 3).sum().backward()
+    assert x.grad.cpu().eq(3).all()
+    stream = torch.sidra.Stream("sidra:1")
+    torch.sidra.current_stream("sidra:0").wait_stream(stream)
+    y = torch.ones(4, device="sidra:0")
+    y.record_stream(stream)
+    del y
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.cat([x, torch.zeros(4, 8, device="sidra:1")])
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.nn.functional.embedding(torch.zeros(2, dtype=torch.long, device="sidra:1"), x)
+
+
+def test_streams_may_be_entered_again():
+    stream, former = torch.sidra.Stream(), torch.accelerator.current_stream()
+    with stream:
+        with stream:
+            assert torch.accelerator.current_stream() == stream
+        assert torch.accelerator.current_stream() == stream
+    assert torch.accelerator.current_stream() == former
+
+
+def test_streams_are_given_in_turn():
+    streams = [torch.sidra.Stream() for _ in range(300)]
+    assert len({stream.stream_id for stream in streams}) == 32
+    assert torch.sidra.Stream(priority=-1).stream_id not in {stream.stream_id for stream in streams}
+
+
+def test_more_memory_than_the_machine_has():
+    with pytest.raises(torch.OutOfMemoryError, match="free|memory"):
+        torch.empty(2**38, dtype=torch.uint8, device="sidra")
+
+
+def test_a_tensor_of_the_cpu_is_not_indexed_by_the_device():
+    index = torch.tensor([1], device="sidra")
+    with pytest.raises(RuntimeError, match="device"):
+        torch.arange(5.0)[index]
+    with pytest.raises(RuntimeError, match="device"):
+        torch.zeros(5, device="sidra")[torch.tensor([1, 3], device="sidra")] = torch.ones(2)
+    assert torch.arange(5.0, device="sidra")[torch.tensor([1, 2])].cpu().tolist() == [1, 2]

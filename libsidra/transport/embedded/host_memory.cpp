@@ -34,13 +34,20 @@ uint8_t* map_pages(size_t size, int protection, int flags, int fd) {
     return static_cast<uint8_t*>(pages);
 }
 
+// Pages come at their first use, when it is too late for an error: what the machine never has is refused here.
+size_t machine_memory() {
+    static const size_t bytes =
+        static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
 }  // namespace
 
 HostMemory::HostMemory(size_t size, Fork fork) : size_(page_ceil(size)) {
     constexpr size_t kHuge = SIDRA_HUGE_SIZE;
     const bool huge = size_ >= kHuge;
     const size_t slack = huge ? kHuge - SIDRA_PAGE_SIZE : 0;
-    if (size_ < size || size_ + slack < size_) throw std::bad_alloc();
+    if (size_ < size || size_ + slack < size_ || size_ > machine_memory()) throw std::bad_alloc();
     uint8_t* pages = map_pages(size_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     data_ = pages;
     if (huge) {  // unmap the unaligned ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from typing import Any, Iterator, Mapping, Union
 
 import torch
@@ -118,18 +119,34 @@ def cost(device: _Device = None) -> tuple[float, float]:
 
 
 class Stream(torch.Stream):
-    """A queue of the device; work of one stream runs in order. `with` makes it the current one."""
+    """A queue of the device; work of one stream runs in order. `with` makes it the current one. There are 32 of each priority, given in turn."""
 
     def __new__(cls, device: _Device = None, priority: int = 0, **_: Any) -> "Stream":
         return super().__new__(cls, device=f"sidra:{_index(device)}", priority=priority)
 
     def __enter__(self) -> "Stream":
-        self._former = torch.accelerator.current_stream(self.device)
+        _entered.append(torch.accelerator.current_stream(self.device))
         torch.accelerator.set_stream(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        torch.accelerator.set_stream(self._former)
+        torch.accelerator.set_stream(_entered.pop())
+
+
+class _Entered(threading.local):
+    """What was current before each `with stream:` of this thread, which may be there several times."""
+
+    def __init__(self) -> None:
+        self._former: list[torch.Stream] = []
+
+    def append(self, stream: torch.Stream) -> None:
+        self._former.append(stream)
+
+    def pop(self) -> torch.Stream:
+        return self._former.pop()
+
+
+_entered = _Entered()
 
 
 def Event(enable_timing: bool = False, **_: Any) -> torch.Event:

@@ -66,6 +66,10 @@ attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& valu
           const std::optional<at::Tensor>& bias, double, bool is_causal, bool, std::optional<double> scale_or_none) {
     static VectorProgram masked(kMasked), plain(kPlain);
     const DeviceScope scope(query.device());
+    for (const at::Tensor& other : {key, value, bias.value_or(at::Tensor())})
+        TORCH_CHECK(!other.defined() || other.device() == query.device(),
+                    "attention: Expected all tensors to be on the same device, but the query is on ", query.device(),
+                    " and another tensor on ", other.device(), "; move one with .to()");
     const float scale = static_cast<float>(scale_or_none.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));
     at::Tensor mask = bias.value_or(at::Tensor());
     if (is_causal) {

@@ -88,6 +88,7 @@ std::vector<int64_t> result_extents(const at::Tensor& input, const at::Tensor& w
     for (size_t d = 0; d < of.stride.size(); ++d) {
         const auto dim = static_cast<int64_t>(d) + 2;
         const int64_t size = input.size(dim), edge = 2 * of.padding[d], reach = of.dilation[d] * (weight.size(dim) - 1);
+        if (of.stride[d] < 1 || of.dilation[d] < 1 || of.padding[d] < 0) return {};
         if (of.transposed && of.output_padding[d] >= std::max(of.stride[d], of.dilation[d])) return {};
         extents.push_back(of.transposed ? (size - 1) * of.stride[d] - edge + reach + of.output_padding[d] + 1
                                         : (size + edge - reach - 1) / of.stride[d] + 1);

@@ -254,6 +254,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> digital_convolution_backward(cons
                                                                             const Geometry& of,
                                                                             std::array<bool, 3> wanted) {
     if (!takes(input, weight, {}, of) || grad.scalar_type() != input.scalar_type() || grad.numel() == 0) return {};
+    std::vector<int64_t> shape = {input.size(0), of.transposed ? weight.size(1) * of.groups : weight.size(0)};
+    const std::vector<int64_t> results = result_extents(input, weight, of);
+    shape.insert(shape.end(), results.begin(), results.end());
+    if (grad.sizes() != at::IntArrayRef(shape)) return {};
     const at::Tensor &image = of.transposed ? grad : input, &windows = of.transposed ? input : grad;
     const at::Tensor rows = windows.movedim(1, -1).to(at::kFloat).contiguous();
     const at::IntArrayRef extents = windows.sizes().slice(2);
@@ -271,7 +275,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> digital_convolution_backward(cons
         in = result_of(writing.crop(out), input, weight);
     }
     if (wanted[1]) {
-        kernel = at::empty_like(weight);
+        const at::MemoryFormat format = input.suggest_memory_format();
+        kernel = at::empty(weight.sizes(), weight.options(),
+                           format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format);
         if (!to_weight(reading, padded, rows, kernel)) return {};
     }
     if (wanted[2]) bias = grad.movedim(1, -1).reshape({-1, grad.size(1)}).sum(0);

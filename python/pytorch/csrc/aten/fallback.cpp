@@ -71,12 +71,14 @@ at::Tensor brought(const at::Tensor& tensor, c10::DeviceIndex index) {
     return made;
 }
 
-// Operators whose index arguments may be of the CPU, as on other devices.
-bool takes_cpu_tensors(std::string_view name) {
-    static constexpr std::array<std::string_view, 8> kNames = {
-        "aten::index", "aten::index_put_",    "aten::_index_put_impl_", "aten::index_put",
-        "aten::set_",  "aten::_unsafe_index", "aten::index_fill_",      "aten::index_fill"};
-    return std::ranges::find(kNames, name) != kNames.end();
+// Whether an argument may be of the CPU, as on other devices: lists of indices, and all arguments of a few operators.
+bool takes_cpu_tensors(std::string_view name, bool indices) {
+    static constexpr std::array<std::string_view, 3> kAny = {"aten::set_", "aten::index_fill_", "aten::index_fill"};
+    return indices || std::ranges::find(kAny, name) != kAny.end();
+}
+
+std::string full_name(const c10::FunctionSchema& schema) {
+    return schema.overload_name().empty() ? schema.name() : c10::str(schema.name(), ".", schema.overload_name());
 }
 
 // An argument of the device, and the tensor of the CPU in its place.
@@ -138,17 +140,18 @@ class Call {
             for_each_tensor(value, [&](const at::Tensor& tensor) {
                 if (!is_sidra(tensor)) {
                     // A number of the CPU is taken, but not as a place for the result.
-                    if ((tensor.dim() != 0 || written) && stranger == nullptr)
+                    if ((tensor.dim() != 0 || written) && stranger == nullptr &&
+                        !takes_cpu_tensors(schema_.name(), value.isOptionalTensorList()))
                         stranger_ = tensor, stranger = &stranger_;
                     return;
                 }
                 TORCH_CHECK(device_ < 0 || device_ == tensor.device().index(), schema_.name(),
-                            ": tensors of sidra:", static_cast<int>(device_), " and ", tensor.device(),
-                            " in one call; move one with .to()");
+                            ": Expected all tensors to be on the same device, but found sidra:",
+                            static_cast<int>(device_), " and ", tensor.device(), "; move one with .to()");
                 device_ = tensor.device().index();
             });
         }
-        TORCH_CHECK(stranger == nullptr || takes_cpu_tensors(schema_.name()), schema_.name(),
+        TORCH_CHECK(stranger == nullptr, schema_.name(),
                     ": Expected all tensors to be on the same device, but found at least two devices, sidra:",
                     static_cast<int>(device_), " and ", stranger_.defined() ? stranger_.device() : at::Device("cpu"),
                     "; move one with .to()");
@@ -251,11 +254,7 @@ class Call {
         return value;
     }
 
-    void count_call() const {
-        const std::string name =
-            schema_.overload_name().empty() ? schema_.name() : schema_.name() + "." + schema_.overload_name();
-        add({name, 1, in_place_, copied_, nanoseconds_});
-    }
+    void count_call() const { add({full_name(schema_), 1, in_place_, copied_, nanoseconds_}); }
 
     const c10::OperatorHandle& op_;
     const c10::FunctionSchema& schema_;
@@ -270,8 +269,7 @@ class Call {
 }  // namespace
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-    if (mode.load(std::memory_order_relaxed) == FallbackMode::kError)
-        require_allowed(op.schema().name() + "." + op.schema().overload_name());
+    if (mode.load(std::memory_order_relaxed) == FallbackMode::kError) require_allowed(full_name(op.schema()));
     Call(op, stack).run();
 }
 

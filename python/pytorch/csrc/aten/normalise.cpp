@@ -70,10 +70,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
     const DeviceScope scope(input.device());
     const at::Tensor gamma = gamma_or_none.value_or(at::Tensor()), beta = beta_or_none.value_or(at::Tensor());
     const auto affine = [&](const at::Tensor& tensor) {
-        return tensor.defined() && is_sidra(tensor) && is_float(tensor.scalar_type());
+        return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
     };
-    if (is_float(input.scalar_type()) && affine(gamma) && affine(beta) && input.numel() > 0 &&
-        input.scalar_type() == at::kFloat &&
+    if (input.scalar_type() == at::kFloat && affine(gamma) && affine(beta) && input.numel() > 0 &&
+        !normalised.empty() && gamma.sizes() == normalised && beta.sizes() == normalised &&
+        input.dim() >= static_cast<int64_t>(normalised.size()) &&
         input.sizes().slice(static_cast<size_t>(input.dim()) - normalised.size()) == normalised) {
         const int64_t columns = gamma.numel(), rows = input.numel() / columns;
         const at::Tensor in = input.contiguous(), scale = gamma.contiguous(), shift = beta.contiguous();
@@ -152,7 +153,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
         const at::Tensor scale = given(weight) ? *weight : at::ones({c}, input.options());
         const at::Tensor shift = given(bias) ? *bias : at::zeros({c}, input.options());
         if ((!given(weight) && !given(bias)) || scale_and_shift(out, out, scale.view(shape), shift.view(shape)))
-            return {out, mean.view({-1, groups}), inverse.view({-1, groups})};
+            return {out.contiguous(input.suggest_memory_format()), mean.view({-1, groups}), inverse.view({-1, groups})};
     }
     return SIDRA_FALL_BACK_SYMINT(native_group_norm)(input, weight, bias, std::move(images), std::move(channels),
                                                      std::move(pixels), groups, epsilon);
@@ -192,7 +193,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
         const at::Tensor scale = given(weight) ? inverse.mul(*weight) : inverse;
         const at::Tensor moved = mean.mul(scale).neg();
         const at::Tensor shift = given(bias) ? moved.add(*bias) : moved;
-        at::Tensor out = at::empty_like(input);
+        at::Tensor out = at::empty(input.sizes(), input.options(), input.suggest_memory_format());
         if (scale_and_shift(out, input, scale.view(shape), shift.view(shape)))
             return {out, training ? mean : at::empty({0}, input.options()),
                     training ? inverse : at::empty({0}, input.options())};

@@ -63,7 +63,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
     static VectorProgram program(kLayerNormBackward);
     const DeviceScope scope(input.device());
     const at::Tensor gamma = or_undefined(gamma_or_none);
-    if (plain(grad) && plain(input) && plain(gamma) && plain(mean) && plain(inverse) && input.numel() > 0) {
+    if (plain(grad) && plain(input) && plain(gamma) && plain(mean) && plain(inverse) && input.numel() > 0 &&
+        grad.sizes() == input.sizes() && gamma.sizes() == C10_AS_INTARRAYREF_SLOW(shape)) {
         const int64_t columns = gamma.numel(), rows = input.numel() / columns;
         const at::Tensor g = grad.contiguous(), x = input.contiguous(), scale = gamma.contiguous();
         const Sizes sizes = {1, 1, static_cast<uint32_t>(rows), static_cast<uint32_t>(columns)};
@@ -111,7 +112,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm_backward(const at::Ten
             in = std::get<0>(at::native_layer_norm_backward(scaled.view({rows, columns}), x.view({rows, columns}),
                                                             {columns}, mean.reshape({rows, 1}),
                                                             inverse.reshape({rows, 1}), ones, {}, {true, false, false}))
-                     .view(input.sizes());
+                     .view(input.sizes())
+                     .contiguous(input.suggest_memory_format());
         }
         if (wanted[1]) {
             const at::Tensor normal = normalised(x, mean, inverse, rows, columns);

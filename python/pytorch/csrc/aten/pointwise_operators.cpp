@@ -314,7 +314,7 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
     // the rest, or says it.
     const bool fill =
         is_sidra(out) && dims > 0 && out.dim() == dims && std::ranges::all_of(list, [&](const at::Tensor& one) {
-            if (!is_sidra(one) || one.dim() != out.dim() || one.scalar_type() != out.scalar_type() ||
+            if (one.device() != out.device() || one.dim() != out.dim() || one.scalar_type() != out.scalar_type() ||
                 one.is_alias_of(out))
                 return false;
             end += one.size(along);

@@ -8,6 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
@@ -112,12 +114,16 @@ at::Tensor adaptive_average_pool(const at::Tensor& self, c10::SymIntArrayRef siz
             std::vector<int64_t> shape = self.sizes().vec();
             shape[shape.size() - 2] = wanted[0];
             shape[shape.size() - 1] = wanted[1];
-            const at::Tensor out = at::empty(shape, self.options());
+            const at::Tensor out = at::empty(shape, self.options(), self.suggest_memory_format());
             const int64_t kernel[] = {height / wanted[0], width / wanted[1]};
             if (pool(self, window(kernel, {}, {}, {}), SIDRA_POOLING_AVERAGE, out)) return out;
         }
     }
     return SIDRA_FALL_BACK_SYMINT(_adaptive_avg_pool2d)(self, size);
+}
+
+void fit_result(const at::Tensor& out, const at::Tensor& self) {
+    if (out.sizes() != self.sizes()) out.resize_(self.sizes(), self.suggest_memory_format());
 }
 
 // Each element of the gradient goes to the place of its maximum. Indices count within a plane.
@@ -131,9 +137,16 @@ at::Tensor& max_pool_backward_out(const at::Tensor& grad, const at::Tensor& self
         const int64_t plane = self.size(-1) * self.size(-2), planes = self.numel() / plane;
         const at::Tensor sums = at::zeros(self.sizes(), self.options());
         const at::Tensor first = at::arange(0, planes * plane, plane, places.options()).view({planes, 1});
-        const at::Tensor index = places.contiguous().view({planes, -1}).add(first), from = grad.contiguous();
+        at::Tensor from = grad.contiguous(), place = places.contiguous().view({planes, -1});
+        if (std::ranges::any_of(dilation, [](int64_t d) { return d != 1; })) {
+            // A window that lies in the padding has no maximum, and a place behind the plane.
+            const at::Tensor there = place.lt(plane).logical_and(place.ge(0));
+            place = place.mul(there);
+            from = from.mul(there.view(from.sizes()));
+        }
+        const at::Tensor index = place.add(first);
         if (add_rows(sums.view({-1, 1}), index, from)) {
-            out.resize_(self.sizes());
+            fit_result(out, self);
             return out.copy_(sums);
         }
     }
@@ -176,7 +189,7 @@ at::Tensor& average_pool_backward_out(const at::Tensor& grad, const at::Tensor& 
     if (is_sidra(grad) && is_sidra(out) && is_float(grad.scalar_type()) && grad.numel() > 0 && !ceil_mode &&
         one_divisor) {
         const auto count = static_cast<double>(divisor.value_or(of.kernel[0] * of.kernel[1]));
-        out.resize_(self.sizes());
+        fit_result(out, self);
         return out.copy_(spread_averages(grad, self.sizes(), of, count));
     }
     return SIDRA_FALL_BACK2(avg_pool2d_backward, grad_input)(grad, self, kernel, stride, padding, ceil_mode,
@@ -189,7 +202,8 @@ at::Tensor adaptive_average_pool_backward(const at::Tensor& grad, const at::Tens
         self.size(-1) % grad.size(-1) == 0) {
         const int64_t kernel[] = {self.size(-2) / grad.size(-2), self.size(-1) / grad.size(-1)};
         return spread_averages(grad, self.sizes(), window(kernel, {}, {}, {}),
-                               static_cast<double>(kernel[0] * kernel[1]));
+                               static_cast<double>(kernel[0] * kernel[1]))
+            .contiguous(self.suggest_memory_format());
     }
     return SIDRA_FALL_BACK(_adaptive_avg_pool2d_backward)(grad, self);
 }

@@ -185,8 +185,11 @@ at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool 
     const DeviceScope scope(self.device());
     const bool type = dtype.value_or(self.scalar_type()) == self.scalar_type();
     if (type && reduce(Reduction::kMean, out, self, dims, keepdim)) return out;
-    if (type && is_float(self.scalar_type()) && reduce(Reduction::kSum, out, self, dims, keepdim))
-        return out.div_(static_cast<double>(self.numel() / out.numel()));
+    if (type && is_float(self.scalar_type()) && is_sidra(out)) {
+        const at::Tensor sums = at::empty(out.sizes(), out.options().dtype(at::kFloat));
+        if (reduce(Reduction::kSum, sums, self, dims, keepdim))
+            return out.copy_(sums.div_(static_cast<double>(self.numel() / out.numel())));
+    }
     return SIDRA_FALL_BACK2(mean, out)(self, dims, keepdim, dtype, out);
 }
 

@@ -24,9 +24,14 @@ using DeviceAllocator = c10::Allocator;
 std::atomic<uint64_t> uids{1};
 
 // Another stream that uses the block must have done its work before the memory is free again: the block's own stream
-// waits for it.
+// waits for it, or the host if it is another device's.
 void wait_for_users(const Block& block, const Device& on) {
-    for (const c10::StreamId user : block.users) {
+    for (const c10::Stream& stream : block.users) {
+        if (stream.device_index() != block.device) {
+            static_cast<void>(sidra_stream_synchronize(device(stream.device_index()).stream(stream.id()), SIDRA_NEVER));
+            continue;
+        }
+        const c10::StreamId user = stream.id();
         sidra_event* event = nullptr;
         if (sidra_event_create(on.context(), SIDRA_EVENT_DEFAULT, &event) != SIDRA_OK) continue;
         if (sidra_event_record(event, on.stream(user)) == SIDRA_OK)
@@ -127,10 +132,12 @@ sidra_ref place_of(const at::TensorBase& tensor) {
 
 void record_stream(const c10::DataPtr& data, const c10::Stream& stream) {
     Block* block = block_of(data);
-    if (block == nullptr || stream.id() == block->stream) return;
+    if (block == nullptr || stream.device_type() != c10::DeviceType::PrivateUse1) return;
+    if (stream.device_index() == block->device && stream.id() == block->stream) return;
+    static_cast<void>(device(stream.device_index()).stream(stream.id()));  // it exists
     const std::lock_guard guard(block->lock);
-    if (std::find(block->users.begin(), block->users.end(), stream.id()) == block->users.end())
-        block->users.push_back(stream.id());
+    if (std::find(block->users.begin(), block->users.end(), stream) == block->users.end())
+        block->users.push_back(stream);
 }
 
 MemoryStats memory_stats(c10::DeviceIndex index) {

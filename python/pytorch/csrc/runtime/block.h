@@ -27,7 +27,7 @@ struct Block {
     std::atomic<uint64_t> seen{0};        // generation + 1 at which a product last used it as a matrix
     std::atomic<bool> programmed{false};  // residency knows it
     std::mutex lock;                      // of `users`
-    std::vector<c10::StreamId> users;     // other streams that use it: Tensor.record_stream()
+    std::vector<c10::Stream> users;       // other streams that use it: Tensor.record_stream()
 };
 
 // The block of a storage; null: empty, or memory that came from elsewhere.

@@ -60,10 +60,8 @@ sidra_stream* Device::stream(c10::StreamId id) const {
     return handle;
 }
 
+// The lock is held, but in the constructor.
 c10::StreamId Device::new_stream(int priority) {
-    const std::lock_guard guard(lock_);
-    TORCH_CHECK(count_ < kStreamsMax, "sidra:", static_cast<int>(index_), ": a process can make ", kStreamsMax,
-                " streams");
     auto options = SIDRA_INIT(sidra_stream_options);
     options.priority = priority < 0 ? SIDRA_PRIORITY_HIGH : priority > 0 ? SIDRA_PRIORITY_LOW : SIDRA_PRIORITY_NORMAL;
     sidra_stream* handle = nullptr;
@@ -72,17 +70,12 @@ c10::StreamId Device::new_stream(int priority) {
     return static_cast<c10::StreamId>(count_++);
 }
 
-c10::StreamId Device::pool_stream(bool high_priority) {
-    c10::StreamId* slot;
-    {
-        const std::lock_guard guard(lock_);
-        slot = &pool_[high_priority][next_[high_priority]++ % kPool];
-        if (*slot != 0) return *slot;
-    }
-    const c10::StreamId id = new_stream(high_priority ? -1 : 0);
+c10::StreamId Device::pool_stream(int priority) {
+    const size_t kind = priority < 0 ? 0 : priority > 0 ? 2 : 1;
     const std::lock_guard guard(lock_);
-    if (*slot == 0) *slot = id;
-    return *slot;
+    c10::StreamId& slot = pool_[kind][next_[kind]++ % kPool];
+    if (slot == 0) slot = new_stream(priority);
+    return slot;
 }
 
 bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {

@@ -34,10 +34,8 @@ class Device {
 
     // Streams by their number in PyTorch; 0 is the default one. Any thread.
     sidra_stream* stream(c10::StreamId id) const;
-    // Another number, of a new stream.
-    c10::StreamId new_stream(int priority);
-    // One of a few streams that all callers share in turn.
-    c10::StreamId pool_stream(bool high_priority);
+    // One of the kPool streams of this priority (below 0: high, above: low), which all callers share in turn.
+    c10::StreamId pool_stream(int priority);
     // Waits for all streams. Throws what stopped one of them; all are usable then.
     void synchronize() const;
     // After a loss.
@@ -46,7 +44,9 @@ class Device {
     bool reset_if_stopped(c10::StreamId id, std::string* text) const;
 
    private:
-    static constexpr size_t kStreamsMax = 1024, kPool = 8;
+    c10::StreamId new_stream(int priority);
+
+    static constexpr size_t kPool = 32, kStreamsMax = 1 + 3 * kPool;
 
     const c10::DeviceIndex index_;
     sidra::Device device_;
@@ -54,8 +54,8 @@ class Device {
     std::mutex lock_;  // for adding streams
     std::array<std::atomic<sidra_stream*>, kStreamsMax> streams_{};
     size_t count_ = 0;
-    std::array<std::array<c10::StreamId, kPool>, 2> pool_{};  // 0: not made yet
-    std::array<size_t, 2> next_{};
+    std::array<std::array<c10::StreamId, kPool>, 3> pool_{};  // 0: not made yet
+    std::array<size_t, 3> next_{};
 };
 
 // How many there are. 0 if libsidra cannot tell. Opens nothing.

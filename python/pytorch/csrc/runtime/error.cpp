@@ -34,6 +34,11 @@ void fail(sidra_status status) {
                 false, text,
                 "\nResults of queued work are lost. torch.sidra.recover() makes the device usable again if it is still "
                 "there; tensors and weights stay.");
+        case SIDRA_ERROR_WRONG_CONTEXT:
+            TORCH_CHECK(false,
+                        "Expected all tensors to be on the same device, but they are on two chips; move one with "
+                        ".to() (",
+                        text, ")");
         default:
             TORCH_CHECK(false, text);
     }

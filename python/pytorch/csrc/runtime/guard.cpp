@@ -47,10 +47,10 @@ struct Guard final : Interface {
     }
     c10::Stream getDefaultStream(c10::Device on) const override { return make_stream(index_of(on), 0); }
     c10::Stream getStreamFromGlobalPool(c10::Device on, bool high_priority) const override {
-        return make_stream(index_of(on), device(index_of(on)).pool_stream(high_priority));
+        return make_stream(index_of(on), device(index_of(on)).pool_stream(high_priority ? -1 : 0));
     }
     c10::Stream getNewStream(c10::Device on, int priority) const override {
-        return make_stream(index_of(on), device(index_of(on)).new_stream(priority));
+        return make_stream(index_of(on), device(index_of(on)).pool_stream(priority));
     }
     c10::Stream exchangeStream(c10::Stream to) const
         noexcept(noexcept(std::declval<const Interface&>().exchangeStream(to))) override {
@@ -81,8 +81,12 @@ struct Guard final : Interface {
         }
         check(sidra_event_record(static_cast<sidra_event*>(*event), handle_of(stream)));
     }
+    // No chip sees events of another one, so for these the host waits.
     void block(void* event, const c10::Stream& stream) const override {
-        if (event != nullptr) check(sidra_stream_wait_event(handle_of(stream), static_cast<sidra_event*>(event)));
+        if (event == nullptr) return;
+        auto* const waited = static_cast<sidra_event*>(event);
+        const sidra_status status = sidra_stream_wait_event(handle_of(stream), waited);
+        check(status == SIDRA_ERROR_WRONG_CONTEXT ? sidra_event_synchronize(waited, SIDRA_NEVER) : status);
     }
     bool queryEvent(void* event) const override {
         if (event == nullptr) return true;
