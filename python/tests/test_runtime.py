@@ -268,6 +268,13 @@ def test_streams_may_be_entered_again():
     assert torch.accelerator.current_stream() == former
 
 
+def test_devices_that_do_not_exist():
+    for call in (torch.sidra.memory_allocated, torch.sidra.memory_stats, torch.sidra.synchronize, torch.sidra.current_stream, torch.sidra.set_device):
+        for index in (-3, 63):
+            with pytest.raises(RuntimeError, match="there is no device|[Ii]nvalid|negative"):
+                call(index)
+
+
 def test_streams_are_given_in_turn():
     streams = [torch.sidra.Stream() for _ in range(300)]
     assert len({stream.stream_id for stream in streams}) == 32

@@ -23,12 +23,17 @@ _FALLBACKS = ("warn", "silent", "error")
 def _index(device: _Device) -> int:
     if device is None:
         return _C.current_device()
-    if isinstance(device, int):
-        return device
-    device = torch.device(device)
-    if device.type != "sidra":
-        raise ValueError(f"expected a sidra device, not {device}")
-    return _C.current_device() if device.index is None else device.index
+    if not isinstance(device, int):
+        device = torch.device(device)
+        if device.type != "sidra":
+            raise ValueError(f"expected a sidra device, not {device}")
+        if device.index is None:
+            return _C.current_device()
+        device = device.index
+    count = _C.device_count()
+    if not 0 <= device < count:
+        raise RuntimeError(f"there is no device sidra:{device}: this process has {count} (SIDRA_DEVICE and the nodes /dev/sidra* say which)")
+    return device
 
 
 # ---- Devices
