@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 namespace sidra {
@@ -85,7 +84,7 @@ void HostRanges::remove(uint64_t handle, uintptr_t begin, uint64_t size) {
 }
 
 std::optional<HostRanges::Owner> HostRanges::find(uintptr_t address) const {
-    const std::shared_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     const auto next = pieces_.upper_bound(address);
     if (next == pieces_.begin()) return std::nullopt;
     const Piece& piece = std::prev(next)->second;

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <vector>
 
 namespace sidra {
@@ -37,7 +37,7 @@ class HostRanges {
     Pieces::iterator split(uintptr_t at);
     void join(uintptr_t begin, uintptr_t end);
 
-    mutable std::shared_mutex mutex_;  // protects pieces_; innermost lock
+    mutable std::mutex mutex_;  // protects pieces_; innermost lock
     Pieces pieces_;
 };
 

@@ -214,26 +214,26 @@ uint64_t Pool::pending() const {
 sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t bytes, PoolBlock** block) {
     const uint64_t size = size_class(bytes);
     const bool small = size <= kSmall;
-    std::shared_ptr<Queue> queue;
+    const Queue* queue = nullptr;  // to compare only
     uint64_t deadline;
     {
         const std::lock_guard lock(stream->lock);
-        if (!stream->recording) queue = stream->current_queue;
+        if (!stream->recording) queue = stream->current_queue.get();
         deadline = stream->deadline;
     }
     std::unique_lock lock(mutex_);
-    *block = take_recent(queue.get(), size);
+    *block = take_recent(queue, size);
     if (*block != nullptr) return SIDRA_OK;
-    *block = take(queue.get(), small, size);
+    *block = take(queue, small, size);
     if (*block != nullptr) return SIDRA_OK;
     settle();
-    *block = take(queue.get(), small, size);
+    *block = take(queue, small, size);
     if (*block != nullptr) return SIDRA_OK;
     uint64_t chunk = chunk_size(size);
     for (;;) {
         sidra_status status = grow(call, stream->context, small, chunk);
         if (status == SIDRA_OK) {
-            *block = take(queue.get(), small, size);
+            *block = take(queue, small, size);
             ++stats_.misses;
             return SIDRA_OK;
         }
@@ -257,16 +257,16 @@ sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t byt
         if (status == SIDRA_ERROR_TIMEOUT) return refuse(" at the stream's deadline");
         if (sidra::pending(last)) return status;  // the driver refuses to wait
         settle();
-        *block = take(queue.get(), small, size);
+        *block = take(queue, small, size);
         if (*block != nullptr) return SIDRA_OK;
     }
 }
 
-void Pool::free(PoolBlock* block, const Point& point) {
+void Pool::free(PoolBlock* block, Point point) {
     const std::lock_guard lock(mutex_);
     stats_.used -= block->size;
     ++stats_.frees;
-    if (sidra::pending(point)) block->freed = point;
+    if (sidra::pending(point)) block->freed = std::move(point);
     if (!block->chunk->small) {
         release(block);
         return;
@@ -352,7 +352,7 @@ sidra_status sidra_free_async(sidra_stream* stream, sidra_buffer* buffer) {
         sidra_context* context = buffer->context;
         unname_buffer(*buffer);
         destroy_object(buffer, claim);
-        context->pool->free(block, point);
+        context->pool->free(block, std::move(point));
         return SIDRA_OK;
     });
 }

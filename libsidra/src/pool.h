@@ -44,7 +44,7 @@ class Pool {
     // work that uses freed memory.
     sidra_status allocate(const char* call, sidra_stream* stream, uint64_t bytes, PoolBlock** block);
     // A stream uses the block until `point` at the most.
-    void free(PoolBlock* block, const Point& point);
+    void free(PoolBlock* block, Point point);
 
     // Returns unused chunks to the driver until it has at most `keep` bytes.
     void trim(uint64_t keep);
