@@ -179,8 +179,8 @@ format: ## format the sources
 	@$(SETUP) lint
 	@scripts/format.sh
 
-lint: ## check formatting, headers and scripts, and run clang-tidy over all sources
-	@$(SETUP) base check bench lint
+lint: ## check formatting, headers, scripts and Python, and run clang-tidy over all sources
+	@$(SETUP) base check bench lint torch
 	@$(MAKE) build/release/build.ninja
 	@scripts/lint.sh build/release
 

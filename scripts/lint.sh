@@ -51,11 +51,25 @@ tidy() { # build folder; its compile commands list the sources for this processo
         xargs -r -P "$jobs" -I{} bash -c "tidy_one '$1' {}"
 }
 
+# The Python code: ruff by python/ruff.toml, and mypy on the packages as they are installed.
+python_checks() {
+    local tools=build/python/lint interpreter site
+    interpreter=$(scripts/python.sh) || return
+    if ! [[ -e $tools/complete ]]; then
+        rm -rf "$tools"
+        python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1 || return
+        touch "$tools/complete"
+    fi
+    site=$("$interpreter" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') || return
+    "$tools/bin/ruff" check --quiet python && "$tools/bin/mypy" --python-executable "$interpreter" "$site"/sidra "$site"/sidra_pytorch
+}
+
 step licences licences
 step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,detach,ask-host} scripts/packages/*.sh tests/*.sh tests/vm/*.sh .ci/run
 step plots scripts/ispp-plot.py --check
 step headers scripts/check-headers.sh
 step format scripts/format.sh --check
+step python python_checks
 step clang-tidy tidy "$1"
 if ((${#failures[@]})); then
     echo "lint: findings in ${failures[*]}"

@@ -57,7 +57,7 @@ def test_forward_and_backward(name):
     a.square().sum().backward()
     b.square().sum().backward()
     torch.testing.assert_close(y.grad.cpu(), x.grad, rtol=1e-3, atol=1e-4)
-    for one, two in zip(here.parameters(), there.parameters()):
+    for one, two in zip(here.parameters(), there.parameters(), strict=True):
         torch.testing.assert_close(two.grad.cpu(), one.grad, rtol=1e-3, atol=1e-4)
     here.eval(), there.eval()
     with torch.no_grad():
@@ -178,7 +178,7 @@ def test_checkpointing():
     plain = [p.grad.cpu().clone() for p in model.parameters()]
     model.zero_grad()
     checkpoint(model, x, use_reentrant=False).sum().backward()
-    assert all(torch.allclose(p.grad.cpu(), g, rtol=1e-5, atol=1e-6) for p, g in zip(model.parameters(), plain))
+    assert all(torch.allclose(p.grad.cpu(), g, rtol=1e-5, atol=1e-6) for p, g in zip(model.parameters(), plain, strict=True))
 
 
 def test_last_layer_on_frozen_crossbars():

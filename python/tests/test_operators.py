@@ -558,7 +558,7 @@ def test_random_numbers():
     torch.sidra.reset_fallbacks()
     uniform, normal, truths, more = drawn()
     assert not torch.sidra.fallbacks()
-    for again, first in zip(drawn(), (uniform, normal, truths, more)):
+    for again, first in zip(drawn(), (uniform, normal, truths, more), strict=True):
         assert torch.equal(again, first)
     assert 2 <= uniform.min() < 2.001 and 4.999 < uniform.max() <= 5 and abs(uniform.mean() - 3.5) < 0.01
     assert abs(normal.mean() - 1) < 0.03 and abs(normal.std() - 3) < 0.03

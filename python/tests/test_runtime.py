@@ -55,7 +55,7 @@ def test_copies_of_each_dtype_and_stride(dtype):
 @pytest.mark.parametrize("dtype, to", [(a, b) for a in DTYPES for b in DTYPES if b.is_complex or not a.is_complex], ids=str)
 def test_conversions(dtype, to):
     here = sample((9, 11), dtype)
-    if not (dtype is torch.bool) and to is torch.uint8:
+    if dtype is not torch.bool and to is torch.uint8:
         here = here.abs()
     assert torch.equal(here.to("sidra").to(to).cpu(), here.to(to))
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 import sys
 import threading
-from typing import Any, Iterator, Mapping, Union
+from collections.abc import Iterator, Mapping
+from typing import Any, Union
 
 import torch
 
@@ -63,7 +64,7 @@ class device(contextlib.ContextDecorator):
     def __init__(self, device: _Device):
         self.index = _index(device)
 
-    def __enter__(self) -> "device":
+    def __enter__(self) -> device:
         self._former = _C.current_device()
         _C.set_device(self.index)
         return self
@@ -126,10 +127,10 @@ def cost(device: _Device = None) -> tuple[float, float]:
 class Stream(torch.Stream):
     """A queue of the device; work of one stream runs in order. `with` makes it the current one. There are 32 of each priority, given in turn."""
 
-    def __new__(cls, device: _Device = None, priority: int = 0, **_: Any) -> "Stream":
+    def __new__(cls, device: _Device = None, priority: int = 0, **_: Any) -> Stream:
         return super().__new__(cls, device=f"sidra:{_index(device)}", priority=priority)
 
-    def __enter__(self) -> "Stream":
+    def __enter__(self) -> Stream:
         _entered.append(torch.accelerator.current_stream(self.device))
         torch.accelerator.set_stream(self)
         return self

@@ -2,7 +2,8 @@
 """Random numbers of the devices: each has a generator, which torch.manual_seed() seeds, too."""
 from __future__ import annotations
 
-from typing import Iterable, Union
+from collections.abc import Iterable
+from typing import Union
 
 import torch
 

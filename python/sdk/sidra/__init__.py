@@ -13,7 +13,8 @@ is missing it is MemoryError. All objects may be used from any thread. Sizes are
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Optional, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
 
 from . import _core
 from ._core import Error, Graph, Weights, device_count
@@ -47,7 +48,7 @@ class Buffer:
         return numpy.from_dlpack(self)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._core._view().__dlpack__(**options)
+        return self._core._view().__dlpack__(**options)  # type: ignore[attr-defined]  # of this package only
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU: the pages are the host's, too
@@ -91,7 +92,7 @@ class Stream:
         return self._core.read(weights)
 
     @contextlib.contextmanager
-    def capture(self) -> Iterator["Recording"]:
+    def capture(self) -> Iterator[Recording]:
         """Records what is queued in the block; `.graph` of the result is then what launch() runs as one packet."""
         recording = Recording()
         self._core.begin()
