@@ -223,6 +223,7 @@ CONVOLUTIONS = {
     "same": lambda f, x, k: f.conv2d(x, k, padding="same"),
     "one-dimension": lambda f, x, k: f.conv1d(x[:, :, 0], k[:, :, 0], stride=2, padding=1),
     "three-dimensions": lambda f, x, k: f.conv3d(x.unflatten(2, (3, 3)), k.unflatten(2, (3, 1)), stride=(1, 2, 1), padding=(1, 0, 1)),
+    "three-dimensions-groups": lambda f, x, k: f.conv3d(x.unflatten(2, (3, 3)), k[:, :2].unflatten(2, (3, 1)), groups=2, padding=(1, 0, 1)),
     "one-image": lambda f, x, k: f.conv2d(x[0], k),
     "bias": lambda f, x, k: f.conv2d(x, k, k[:, 0, 0, 0], stride=(2, 1), padding=(0, 2)),
     "point": lambda f, x, k: f.conv2d(x, k[:, :, :1, :1], k[:, 0, 0, 0]),

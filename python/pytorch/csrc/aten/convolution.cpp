@@ -38,7 +38,7 @@ at::Tensor on_crossbars(const at::Tensor& input, const at::Tensor& weight, const
     const Windows shape = {of.stride[0],   of.stride[1],   of.padding[0], of.padding[1],
                            of.dilation[0], of.dilation[1], rows,          columns};
     if (!crossbar_convolution(out, input, weight, bias, shape)) return {};
-    return in_usual_order(out, input, weight);
+    return out.contiguous(usual_order(input, weight));
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none,
@@ -97,9 +97,9 @@ std::vector<int64_t> result_extents(const at::Tensor& input, const at::Tensor& w
     return extents;
 }
 
-at::Tensor in_usual_order(const at::Tensor& result, const at::Tensor& input, const at::Tensor& weight) {
+at::MemoryFormat usual_order(const at::Tensor& input, const at::Tensor& weight) {
     const at::MemoryFormat format = input.suggest_memory_format();
-    return result.contiguous(format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format);
+    return format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
 }
 
 }  // namespace sidra::pytorch

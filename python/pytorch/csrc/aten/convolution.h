@@ -21,8 +21,8 @@ struct Geometry {
 // The extents of the result's image; none if it has no element, or the CPU refuses the geometry.
 std::vector<int64_t> result_extents(const at::Tensor& input, const at::Tensor& weight, const Geometry& of);
 
-// The result in the order of elements that PyTorch's own convolutions return for these arguments.
-at::Tensor in_usual_order(const at::Tensor& result, const at::Tensor& input, const at::Tensor& weight);
+// The order of elements in which PyTorch's own convolutions return results and gradients for these arguments.
+at::MemoryFormat usual_order(const at::Tensor& input, const at::Tensor& weight);
 
 }  // namespace sidra::pytorch
 

@@ -2,7 +2,6 @@
 #include "aten/digital_convolution.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -14,6 +13,11 @@
 namespace sidra::pytorch {
 namespace {
 
+// Each channel by itself, so that the matrices are numbers.
+bool is_depthwise(const at::Tensor& weight, const Geometry& of) {
+    return of.groups > 1 && weight.size(0) == of.groups && weight.size(1) == 1;
+}
+
 // All arrays have the channels last. A convolution goes from an image, of which the padding is a part, to its windows;
 // a transposed one, and the gradient of an image, from the windows to the image. For each position in the kernel, a
 // tap, there is a view of the image: the element that each window has there. The sums of all taps are
@@ -24,7 +28,12 @@ class Taps {
     // shape: of the image without padding, as [images][channels][...]; windows: as many in each dimension.
     // overlap: whether the views of taps may share elements, as they may where nobody writes to them.
     Taps(at::IntArrayRef shape, at::IntArrayRef windows, const at::Tensor& weight, const Geometry& of, bool overlap)
-        : of_(of), dims_(shape.size() - 2), channels_(shape[1]), outputs_(weight.size(0)), windows_(windows.vec()) {
+        : of_(of),
+          dims_(shape.size() - 2),
+          channels_(shape[1]),
+          outputs_(weight.size(0)),
+          windows_(windows.vec()),
+          depthwise_(is_depthwise(weight, of)) {
         padded_ = {shape[0]};
         kernel_ = weight.sizes().slice(2).vec();
         for (size_t d = 0; d < dims_; ++d) padded_.push_back(shape[d + 2] + 2 * of.padding[d]);
@@ -39,8 +48,7 @@ class Taps {
 
     int64_t count() const { return count_; }
     int64_t groups() const { return of_.groups; }
-    // Each channel by itself, without a matrix.
-    bool depthwise() const { return of_.groups > 1 && channels_ == of_.groups && outputs_ == channels_; }
+    bool depthwise() const { return depthwise_; }
 
     // An image with its padding around it.
     at::Tensor pad(const at::Tensor& image) const {
@@ -116,7 +124,7 @@ class Taps {
     size_t dims_;
     int64_t channels_, outputs_, width_ = 0, count_ = 1;
     std::vector<int64_t> padded_, kernel_, windows_;
-    bool joined_ = false;
+    bool depthwise_, joined_ = false;
 };
 
 // out = rows of a x b + addend, where the addend is a vector for all rows, or out itself.
@@ -212,8 +220,8 @@ bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& wind
 
 bool takes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const Geometry& of) {
     const at::ScalarType type = input.scalar_type();
-    // A vector program has four dimensions; of a depthwise convolution none is left for a third one of the image.
-    if (of.groups > 1 && input.dim() > 4) return false;
+    // A vector program has four dimensions: images, two of the image, channels.
+    if (is_depthwise(weight, of) && input.dim() > 4) return false;
     return matmul_mode() != MatmulMode::kCpu && is_float(type) && weight.scalar_type() == type &&
            (!bias.defined() || bias.scalar_type() == type) && input.dim() >= 3 && input.dim() <= 5 &&
            input.dim() == weight.dim() && input.numel() > 0 && weight.numel() > 0;
@@ -223,7 +231,7 @@ at::Tensor in_f32(const at::Tensor& bias) { return bias.defined() ? bias.to(at::
 
 // The array with the channels in their place.
 at::Tensor result_of(const at::Tensor& channels_last, const at::Tensor& input, const at::Tensor& weight) {
-    return in_usual_order(channels_last.movedim(-1, 1).to(input.scalar_type()), input, weight);
+    return channels_last.movedim(-1, 1).to(input.scalar_type()).contiguous(usual_order(input, weight));
 }
 
 }  // namespace
@@ -275,9 +283,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> digital_convolution_backward(cons
         in = result_of(writing.crop(out), input, weight);
     }
     if (wanted[1]) {
-        const at::MemoryFormat format = input.suggest_memory_format();
-        kernel = at::empty(weight.sizes(), weight.options(),
-                           format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format);
+        kernel = at::empty(weight.sizes(), weight.options(), usual_order(input, weight));
         if (!to_weight(reading, padded, rows, kernel)) return {};
     }
     if (wanted[2]) bias = grad.movedim(1, -1).reshape({-1, grad.size(1)}).sum(0);
