@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "passes.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/Pass/PassRegistry.h>
+#include <mlir/Transforms/Passes.h>
+
+namespace sidra::compiler {
+
+void build_pipeline(mlir::OpPassManager& passes, const std::shared_ptr<Store>& store) {
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(mlir::createCSEPass());
+    passes.addPass(make_weights_pass(store));
+    passes.addPass(make_expand_pass());
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(mlir::createCSEPass());
+    passes.addPass(make_group_pass());
+    passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass(store));
+    passes.addPass(mlir::createCSEPass());
+    passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
+}
+
+void register_passes(const std::shared_ptr<Store>& store) {
+    mlir::registerPass([store] { return make_weights_pass(store); });
+    mlir::registerPass([] { return make_expand_pass(); });
+    mlir::registerPass([] { return make_group_pass(); });
+    mlir::registerPass([store] { return make_lower_pass(store); });
+    mlir::registerPass([] { return make_plan_pass(); });
+    mlir::registerTransformsPasses();
+}
+
+}  // namespace sidra::compiler

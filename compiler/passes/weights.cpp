@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Weights are quantised by column, symmetrically: the step of a column is its largest magnitude / 127, as
+// sidra_weights_create_f32() has it.
+#include <mlir/IR/PatternMatch.h>
+#include <mlir/Transforms/GreedyPatternRewriteDriver.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "passes.h"
+#include "read.h"
+#include "xnn.h"
+
+namespace sidra::compiler {
+namespace {
+
+using mlir::failure;
+using mlir::LogicalResult;
+using mlir::RankedTensorType;
+using mlir::success;
+
+constexpr int64_t kTileRows = 256, kTileColumns = 128;  // of a crossbar, with two cells for each weight
+
+struct Codes {
+    mlir::Value weights, scale;
+};
+
+class Quantiser {
+   public:
+    Quantiser(mlir::OpBuilder& builder, mlir::Location location, Store& store)
+        : builder_(builder), location_(location), store_(store) {}
+
+    // rows x columns floats. No value: one is not finite.
+    std::optional<Codes> quantise(const std::vector<float>& values, int64_t rows, int64_t columns, llvm::StringRef name) {
+        if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) return std::nullopt;
+        const auto k = static_cast<size_t>(rows), n = static_cast<size_t>(columns);
+        std::vector<float> steps(n, 0);
+        for (size_t i = 0; i < k; i++)
+            for (size_t j = 0; j < n; j++) steps[j] = std::max(steps[j], std::abs(values[i * n + j]));
+        for (float& step : steps) step = step == 0 ? 1 : step / 127;
+        std::vector<std::byte> codes(k * n);
+        for (size_t i = 0; i < k; i++)
+            for (size_t j = 0; j < n; j++)
+                codes[i * n + j] = static_cast<std::byte>(
+                    static_cast<int8_t>(std::clamp(std::nearbyint(values[i * n + j] / steps[j]), -127.0f, 127.0f)));
+        std::vector<std::byte> scale(n * sizeof(float));
+        std::memcpy(scale.data(), steps.data(), scale.size());
+        return Codes{store_constant(builder_, location_, store_, name,
+                                    RankedTensorType::get({rows, columns}, builder_.getI8Type()), std::move(codes)),
+                     store_constant(builder_, location_, store_, (name + ".scale").str(),
+                                    RankedTensorType::get({columns}, builder_.getF32Type()), std::move(scale))};
+    }
+
+   private:
+    mlir::OpBuilder& builder_;
+    mlir::Location location_;
+    Store& store_;
+};
+
+// The name of a constant, through views.
+llvm::StringRef name_of(mlir::Value value) {
+    mlir::Operation* op = value.getDefiningOp();
+    while (mlir::isa_and_nonnull<xnn::ReshapeOp, xnn::TransposeOp, xnn::CastOp>(op))
+        op = op->getOperand(0).getDefiningOp();
+    auto constant = mlir::dyn_cast_or_null<xnn::ConstantOp>(op);
+    const auto values = constant ? mlir::dyn_cast<xnn::ValuesAttr>(constant.getValue()) : xnn::ValuesAttr();
+    return values ? values.getName() : "weights";
+}
+
+// `result` as the type that the operation had.
+mlir::Value as(mlir::OpBuilder& builder, mlir::Location location, mlir::Value result, RankedTensorType type) {
+    auto have = mlir::cast<RankedTensorType>(result.getType());
+    if (have.getElementType() != type.getElementType())
+        result = builder.create<xnn::CastOp>(location, have.clone(type.getElementType()), result, mlir::UnitAttr());
+    if (have.getShape() != type.getShape()) result = builder.create<xnn::ReshapeOp>(location, type, result);
+    return result;
+}
+
+struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
+    MatmulOnCrossbars(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
+
+    LogicalResult matchAndRewrite(xnn::MatmulOp op, mlir::PatternRewriter& rewriter) const override {
+        const auto lhs = mlir::cast<RankedTensorType>(op.getLhs().getType());
+        const auto rhs = mlir::cast<RankedTensorType>(op.getRhs().getType());
+        if (!mlir::isa<mlir::FloatType>(lhs.getElementType())) return failure();
+        const int64_t k = rhs.getDimSize(rhs.getRank() - 2), n = rhs.getShape().back();
+        if (rhs.getNumElements() != k * n || k == 0 || n == 0 || op.getType().getNumElements() == 0) return failure();
+        const auto values = read_floats(op.getRhs(), store);
+        if (!values) return failure();
+        const auto codes = Quantiser(rewriter, op.getLoc(), store).quantise(*values, k, n, name_of(op.getRhs()));
+        if (!codes) return failure();
+        llvm::SmallVector<int64_t> shape(lhs.getShape());
+        shape.back() = n;
+        const mlir::Value result = rewriter.create<xnn::LinearOp>(
+            op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()), op.getLhs(), codes->weights, codes->scale);
+        rewriter.replaceOp(op, as(rewriter, op.getLoc(), result, op.getType()));
+        return success();
+    }
+
+    Store& store;
+};
+
+struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
+    ConvOnCrossbars(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
+
+    // Groups that share a tile are one layer, whose matrix has a block for each of them on its diagonal.
+    LogicalResult matchAndRewrite(xnn::ConvOp op, mlir::PatternRewriter& rewriter) const override {
+        const auto input = mlir::cast<RankedTensorType>(op.getInput().getType());
+        if (!mlir::isa<mlir::FloatType>(input.getElementType()) || op.getType().getNumElements() == 0) return failure();
+        const auto values = read_floats(op.getFilters(), store);
+        if (!values) return failure();
+        const mlir::Location location = op.getLoc();
+        const auto groups = static_cast<int64_t>(op.getGroups());
+        const int64_t pixels = op.getWindows().getKernel()[0] * op.getWindows().getKernel()[1];
+        const int64_t channels = input.getShape().back() / groups, filters = op.getType().getShape().back() / groups;
+        const int64_t together =
+            std::clamp<int64_t>(std::min(kTileRows / (pixels * channels), kTileColumns / filters), 1, groups);
+        std::vector<mlir::Value> parts;
+        for (int64_t first = 0; first < groups; first += together) {
+            const int64_t count = std::min(together, groups - first);
+            const int64_t k = pixels * channels * count, n = filters * count;
+            std::vector<float> matrix(static_cast<size_t>(k * n));
+            for (int64_t p = 0; p < pixels; p++)
+                for (int64_t g = 0; g < count; g++)
+                    for (int64_t c = 0; c < channels; c++)
+                        for (int64_t f = 0; f < filters; f++)
+                            matrix[static_cast<size_t>(((p * count + g) * channels + c) * n + g * filters + f)] =
+                                (*values)[static_cast<size_t>((p * channels + c) * filters * groups +
+                                                              (first + g) * filters + f)];
+            const auto codes = Quantiser(rewriter, location, store).quantise(matrix, k, n, name_of(op.getFilters()));
+            if (!codes) return failure();
+            mlir::Value images = op.getInput();
+            if (count < groups) {
+                llvm::SmallVector<int64_t> shape(input.getShape());
+                shape.back() = channels * count;
+                images = rewriter.create<xnn::SliceOp>(location, input.clone(shape), images,
+                                                       llvm::ArrayRef<int64_t>{0, 0, 0, first * channels},
+                                                       llvm::ArrayRef<int64_t>{1, 1, 1, 1});
+            }
+            llvm::SmallVector<int64_t> shape(op.getType().getShape());
+            shape.back() = n;
+            parts.push_back(rewriter.create<xnn::ConvLayerOp>(location,
+                                                              RankedTensorType::get(shape, rewriter.getF32Type()),
+                                                              images, codes->weights, codes->scale, op.getWindows()));
+        }
+        mlir::Value result = parts.front();
+        if (parts.size() > 1)
+            result = rewriter.create<xnn::ConcatOp>(
+                location, RankedTensorType::get(op.getType().getShape(), rewriter.getF32Type()), parts, 3);
+        rewriter.replaceOp(op, as(rewriter, location, result, op.getType()));
+        return success();
+    }
+
+    Store& store;
+};
+
+class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>> {
+   public:
+    MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WeightsPass)
+    explicit WeightsPass(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+    llvm::StringRef getArgument() const override { return "xnn-weights"; }
+    llvm::StringRef getDescription() const override {
+        return "products with constant matrices become layers of weights on crossbars";
+    }
+    void runOnOperation() override {
+        mlir::RewritePatternSet patterns(&getContext());
+        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), *store_);
+        if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
+    }
+
+   private:
+    std::shared_ptr<Store> store_;
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> make_weights_pass(std::shared_ptr<Store> store) {
+    return std::make_unique<WeightsPass>(std::move(store));
+}
+
+}  // namespace sidra::compiler
