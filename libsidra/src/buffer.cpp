@@ -19,7 +19,7 @@ sidra_status bad_ref(const char* call, const char* name, const sidra_buffer& buf
                     name, bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), offset, buffer.id,
                     buffer.size);
     if (access == Access::kWrite && buffer.readonly)
-        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} was registered read-only", name,
+        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} is read-only", name,
                     buffer.id);
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not",
                 name, alignment, offset, buffer.id);
@@ -51,6 +51,18 @@ sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t siz
     return handle_of(made);
 }
 
+sidra_buffer* adopt_memory(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local) {
+    sidra_buffer* made = make_object<sidra_buffer>(context);
+    made->address = memory->address();
+    made->size = memory->size();
+    made->readonly = readonly;
+    made->local = local;
+    made->host = memory->host();
+    made->memory = std::move(memory);
+    name_buffer(*made);
+    return handle_of(made);
+}
+
 void unname_buffer(const sidra_buffer& buffer) {
     buffer.context->named.remove_memory(buffer.address);
     buffer.context->host_ranges.remove(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
@@ -61,20 +73,6 @@ void unname_buffer(const sidra_buffer& buffer) {
 using namespace sidra;
 
 namespace {
-
-sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local,
-                        sidra_buffer** buffer) {
-    sidra_buffer* made = make_object<sidra_buffer>(context);
-    made->address = memory->address();
-    made->size = memory->size();
-    made->readonly = readonly;
-    made->local = local;
-    made->host = memory->host();
-    made->memory = std::move(memory);
-    name_buffer(*made);
-    *buffer = handle_of(made);
-    return SIDRA_OK;
-}
 
 // A driver's errno values about its device mean something else for a caller's file: the file or its file system.
 [[gnu::cold]] sidra_status bad_file(const char* call, int fd, int error) {
@@ -111,7 +109,8 @@ sidra_status sidra_buffer_create(sidra_context* context, size_t size, uint32_t f
                         "{} bytes do not fit in the {}-bit address space of a context", size, SIDRA_VA_BITS);
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, context, size, local, &memory));
-        return new_buffer(context, std::move(memory), false, local, buffer);
+        *buffer = adopt_memory(context, std::move(memory), false, local);
+        return SIDRA_OK;
     });
 }
 
@@ -132,7 +131,8 @@ sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t 
                         size, SIDRA_VA_BITS);
         std::unique_ptr<DeviceMemory> enrolled;
         SIDRA_TRY(DeviceMemory::enroll(call, context, memory, size, readonly, &enrolled));
-        return new_buffer(context, std::move(enrolled), readonly, false, buffer);
+        *buffer = adopt_memory(context, std::move(enrolled), readonly, false);
+        return SIDRA_OK;
     });
 }
 

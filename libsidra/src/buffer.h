@@ -66,6 +66,8 @@ inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
 void name_buffer(const sidra_buffer& buffer);
 void unname_buffer(const sidra_buffer& buffer);
 
+// Makes a buffer of memory that the library has allocated or registered.
+sidra_buffer* adopt_memory(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local);
 // Makes a buffer of the first `size` bytes of a block, which stays the caller's if that throws.
 sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t size);
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "fault.h"
+#include "graph.h"
 #include "memory.h"
 #include "submit.h"
 
@@ -198,6 +199,29 @@ void replace(sidra_graph* graph, const Replacement& replacement, const Recording
 }
 
 }  // namespace
+
+sidra_status launch_graph(const char* call, sidra_stream* stream, sidra_graph* graph, uint64_t latest, Point* point) {
+    SIDRA_TRY(check(call, "graph", graph));
+    SIDRA_TRY(check_context(call, "graph", graph, stream->context));
+    std::unique_lock lock(graph->mutex);
+    SIDRA_TRY(check_names(call, graph));
+    Version* const version = graph->version;
+    if (version == nullptr) {
+        lock.unlock();
+        return submit(call, stream, make_packet(SIDRA_CMD_NOP), Recordable::kNo, point, {}, latest);
+    }
+    sidra_cmd packet = make_packet(SIDRA_CMD_CALL);
+    packet.call.addr = version->commands->address();
+    packet.call.count = static_cast<uint32_t>(graph->recording.packets.size());
+    ++version->launching;
+    lock.unlock();  // submitting may wait for room in the ring
+    const sidra_status status = submit(call, stream, packet, Recordable::kNo, point, {}, latest);
+    lock.lock();
+    if (status == SIDRA_OK) version->note(*point);
+    --version->launching;
+    return status;
+}
+
 }  // namespace sidra
 
 using namespace sidra;
@@ -249,26 +273,8 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
 sidra_status sidra_graph_launch_async(sidra_stream* stream, sidra_graph* graph) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
-        SIDRA_TRY(check(call, "graph", graph));
-        SIDRA_TRY(check_context(call, "graph", graph, stream->context));
-        std::unique_lock lock(graph->mutex);
-        SIDRA_TRY(check_names(call, graph));
-        Version* const version = graph->version;
-        if (version == nullptr) {
-            lock.unlock();
-            return submit(call, stream, make_packet(SIDRA_CMD_NOP), Recordable::kNo);
-        }
-        sidra_cmd packet = make_packet(SIDRA_CMD_CALL);
-        packet.call.addr = version->commands->address();
-        packet.call.count = static_cast<uint32_t>(graph->recording.packets.size());
-        ++version->launching;
-        lock.unlock();  // submitting may wait for room in the ring
         Point point;
-        const sidra_status status = submit(call, stream, packet, Recordable::kNo, &point);
-        lock.lock();
-        if (status == SIDRA_OK) version->note(point);
-        --version->launching;
-        return status;
+        return launch_graph(call, stream, graph, SIDRA_NEVER, &point);
     });
 }
 

@@ -23,6 +23,7 @@ constexpr std::array<KindText, static_cast<size_t>(Kind::kCount)> kKinds = {{
     {"weights", "weights"},
     {"graph", "graphs"},
     {"program", "programs"},
+    {"model", "models"},
 }};
 
 struct Shared {

@@ -13,6 +13,16 @@ bool mapping_is_gone(int error) { return error == -ESTALE || error == -ENODEV ||
 
 sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint64_t size, bool local,
                                   std::unique_ptr<DeviceMemory>* memory) {
+    return allocate(call, context, size, local, false, memory);
+}
+
+sidra_status DeviceMemory::create_readonly(const char* call, sidra_context* context, uint64_t size,
+                                           std::unique_ptr<DeviceMemory>* memory) {
+    return allocate(call, context, size, false, true, memory);
+}
+
+sidra_status DeviceMemory::allocate(const char* call, sidra_context* context, uint64_t size, bool local, bool readonly,
+                                    std::unique_ptr<DeviceMemory>* memory) {
     std::string detail;
     std::unique_ptr<DeviceMemory> made(new DeviceMemory(context, size));
     sidra_ioctl_buffer_create create{};
@@ -31,7 +41,7 @@ sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint
         return fail(SIDRA_ERROR_OUT_OF_MEMORY, call,
                     "mapping {} bytes into the process failed; free address space or memory", size);
     made->mapped_ = create.size;
-    SIDRA_TRY(made->bind(call, SIDRA_BIND_READ | SIDRA_BIND_WRITE));
+    SIDRA_TRY(made->bind(call, readonly));
     *memory = std::move(made);
     return SIDRA_OK;
 }
@@ -49,17 +59,17 @@ sidra_status DeviceMemory::enroll(const char* call, sidra_context* context, void
                           {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}});
     made->handle_ = enroll.handle;
     made->host_ = static_cast<std::byte*>(memory);
-    SIDRA_TRY(made->bind(call, readonly ? SIDRA_BIND_READ : SIDRA_BIND_READ | SIDRA_BIND_WRITE));
+    SIDRA_TRY(made->bind(call, readonly));
     *result = std::move(made);
     return SIDRA_OK;
 }
 
-sidra_status DeviceMemory::bind(const char* call, uint32_t flags) {
+sidra_status DeviceMemory::bind(const char* call, bool readonly) {
     std::string detail;
     sidra_ioctl_buffer_bind bind{};
     bind.context = context_->number;
     bind.handle = handle_;
-    bind.flags = flags;
+    bind.flags = readonly ? SIDRA_BIND_READ : SIDRA_BIND_READ | SIDRA_BIND_WRITE;
     if (const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_BIND, &bind, &detail); error != 0)
         return fail_errno(call, error, fmt::format("mapping {} bytes for context {}", size_, context_->id), detail,
                           {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}});

@@ -24,6 +24,9 @@ class DeviceMemory {
     // Allocates `size` bytes of zeroed memory, in the host or (`local`) in L3.
     static sidra_status create(const char* call, sidra_context* context, uint64_t size, bool local,
                                std::unique_ptr<DeviceMemory>* memory);
+    // The same in the host, which only the host may write.
+    static sidra_status create_readonly(const char* call, sidra_context* context, uint64_t size,
+                                        std::unique_ptr<DeviceMemory>* memory);
     // Registers the caller's memory.
     static sidra_status enroll(const char* call, sidra_context* context, void* memory, uint64_t size, bool readonly,
                                std::unique_ptr<DeviceMemory>* result);
@@ -43,7 +46,9 @@ class DeviceMemory {
 
    private:
     DeviceMemory(sidra_context* context, uint64_t size) : context_(context), size_(size) {}
-    sidra_status bind(const char* call, uint32_t flags);
+    static sidra_status allocate(const char* call, sidra_context* context, uint64_t size, bool local, bool readonly,
+                                 std::unique_ptr<DeviceMemory>* memory);
+    sidra_status bind(const char* call, bool readonly);
     void close();
 
     sidra_context* context_;

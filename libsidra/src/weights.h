@@ -102,6 +102,11 @@ inline sidra_status check_programmed(const char* call, const sidra_weights& weig
                 "weights {} are not programmed; queue sidra_weights_program_async() first", weights.id);
 }
 
+// The first programming of a whole object: to be queued, also again after it was dropped or its stream has stopped;
+// queued; or done.
+enum class Programming { kNeeded, kQueued, kDone };
+Programming programming_of(sidra_weights* weights);
+
 // Gets the progress of programming; queries the driver only while programming is in progress, or if another user may
 // have programmed. On completion, stores the cost, frees the staged copy and releases the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);

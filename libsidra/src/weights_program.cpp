@@ -136,6 +136,22 @@ class Updating {
 };
 
 }  // namespace
+
+Programming programming_of(sidra_weights* weights) {
+    const std::lock_guard lock(weights->mutex);
+    if (weights->programmed) return Programming::kDone;
+    if (weights->queueing) return Programming::kQueued;
+    if (!weights->program_point.queue) return Programming::kNeeded;
+    switch (weights->program_point.state()) {
+        case Point::State::kReached:
+            return Programming::kDone;
+        case Point::State::kPending:
+            return Programming::kQueued;
+        default:
+            return Programming::kNeeded;
+    }
+}
+
 }  // namespace sidra
 
 using namespace sidra;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A compiled model in a context: its file, and the objects that were made of it.
+#ifndef SIDRA_MODEL_OBJECT_H
+#define SIDRA_MODEL_OBJECT_H
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "context.h"
+#include "handle.h"
+#include "model_file.h"
+#include "queue.h"
+#include "sidra/model.h"
+
+namespace sidra {
+
+// The model for one shape of each input.
+struct ModelVariant {
+    std::mutex mutex;              // protects the members below, and the order of runs
+    sidra_buffer* work = nullptr;  // null: not made yet
+    sidra_graph* graph = nullptr;  // likewise
+    Point last;                    // end of the last run
+    bool running = false;          // a thread is in sidra_model_run()
+};
+
+}  // namespace sidra
+
+// The objects that it owns are handles of the C interface, made and used by its calls.
+struct sidra_model : sidra::Handle {
+    static constexpr sidra::Kind kKind = sidra::Kind::kModel;
+
+    explicit sidra_model(sidra::ModelFile its_file) : file(std::move(its_file)) {}
+
+    sidra_context* context = nullptr;
+    sidra::ModelFile file;
+    sidra_buffer* constants = nullptr;  // null: none
+    std::vector<sidra_program*> programs;
+    std::vector<std::unique_ptr<sidra::ModelVariant>> variants;
+
+    std::mutex mutex;  // one deployment at a time; protects the file's descriptor
+    std::vector<std::atomic<sidra_weights*>> matrices;  // null: not on crossbars yet
+    std::atomic<bool> programmed{false};                // all of them, completely; never becomes false again
+};
+
+namespace sidra {
+
+// Fails as a call that the library made itself, with the text of that one behind "<file>, <where>: ".
+[[gnu::cold]] sidra_status fail_part(const char* call, const sidra_model& model, std::string_view where,
+                                     sidra_status status);
+
+sidra_status check_variant(const char* call, const sidra_model& model, uint32_t variant);
+
+// UNPROGRAMMED if a matrix is not on crossbars, or its programming was dropped. OK if it is only queued.
+sidra_status check_deployed(const char* call, sidra_model* model);
+
+}  // namespace sidra
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Compiled models: matrices from the file to crossbars.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "model.h"
+#include "report_line.h"
+#include "stream.h"
+#include "tiles.h"
+#include "weights.h"
+
+namespace sidra {
+namespace {
+
+uint64_t crossbars_of(const format::Matrix& matrix, sidra_weights_encoding encoding) {
+    return tiles_down(matrix.k()) * tiles_across(matrix.n(), encoding);
+}
+
+// The fewest crossbars that it needs; AUTO may choose offset.
+uint64_t fewest_crossbars(const format::Matrix& matrix) {
+    const bool differential = matrix.encoding() == format::Encoding::Differential;
+    return crossbars_of(matrix, differential ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET);
+}
+
+// Makes the weights of the matrices that have none.
+class Creation {
+   public:
+    Creation(const char* call, sidra_model* model) : call_(call), model_(*model), manifest_(model->file.manifest()) {}
+    Creation(const Creation&) = delete;
+    Creation& operator=(const Creation&) = delete;
+    // Destroys what was made, unless it was kept.
+    ~Creation() {
+        for (const uint32_t index : made_)
+            static_cast<void>(sidra_weights_destroy(model_.matrices[index].exchange(nullptr)));
+    }
+
+    sidra_status run() {
+        SIDRA_TRY(find_room());
+        for (uint32_t i = 0; i < model_.matrices.size(); ++i)
+            if (missing(i)) SIDRA_TRY(make(i));
+        if (reduced_ != 0)
+            report_line(
+                fmt::format("{} of {} matrices of model {} use the offset encoding, because differential needs more "
+                            "crossbars than are free; their error is about 1.5 times as large",
+                            reduced_, model_.matrices.size(), model_.id));
+        return SIDRA_OK;
+    }
+
+    void keep() { made_.clear(); }
+
+   private:
+    bool missing(uint32_t index) const { return model_.matrices[index].load(std::memory_order_relaxed) == nullptr; }
+
+    // Before anything is read.
+    sidra_status find_room() {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < model_.matrices.size(); ++i) {
+            if (!missing(i)) continue;
+            needed_ += fewest_crossbars(*manifest_.matrices()->Get(i));
+            bytes = std::max(bytes, manifest_.matrices()->Get(i)->data()->size());
+        }
+        auto info = SIDRA_INIT(sidra_device_info);
+        SIDRA_TRY(sidra_device_get_info(handle_of(model_.context->device), &info));
+        if (needed_ > info.crossbars_free)
+            return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call_,
+                        "{}: its matrices need {} crossbars or more, but {} of {} are free; destroy weights and other "
+                        "models, or evict names",
+                        model_.file.path(), needed_, info.crossbars_free, info.crossbars_total);
+        free_ = info.crossbars_free;
+        values_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        made_.reserve(model_.matrices.size());
+        return SIDRA_OK;
+    }
+
+    sidra_status make(uint32_t index) {
+        const format::Matrix& matrix = *manifest_.matrices()->Get(index);
+        const std::string name = matrix_name(manifest_, index);
+        SIDRA_TRY(model_.file.read(call_, *matrix.data(), name, values_.get()));
+        auto options = SIDRA_INIT(sidra_weights_options);
+        options.encoding = choose_encoding(matrix);
+        options.label = matrix.name()->c_str();
+        sidra_weights* weights = nullptr;
+        const auto* values = reinterpret_cast<const int8_t*>(values_.get());
+        if (const sidra_status status = sidra_weights_create_s8(
+                handle_of(model_.context), matrix.k(), matrix.n(), values, matrix.n(), nullptr, &options, &weights);
+            status != SIDRA_OK)
+            return fail_part(call_, model_, name, status);
+        model_.matrices[index].store(weights, std::memory_order_release);
+        made_.push_back(index);
+        auto info = SIDRA_INIT(sidra_weights_info);
+        SIDRA_TRY(sidra_weights_get_info(weights, &info));
+        free_ -= std::min<uint64_t>(free_, info.crossbars);
+        return SIDRA_OK;
+    }
+
+    // AUTO takes differential only if the matrices behind it have crossbars, too.
+    sidra_weights_encoding choose_encoding(const format::Matrix& matrix) {
+        needed_ -= fewest_crossbars(matrix);
+        const auto encoding = static_cast<sidra_weights_encoding>(matrix.encoding());
+        if (encoding != SIDRA_WEIGHTS_AUTO || crossbars_of(matrix, SIDRA_WEIGHTS_DIFFERENTIAL) + needed_ <= free_)
+            return encoding;
+        ++reduced_;
+        return SIDRA_WEIGHTS_OFFSET;
+    }
+
+    const char* const call_;
+    sidra_model& model_;
+    const format::Model& manifest_;
+    uint64_t needed_ = 0, free_ = 0;       // crossbars: of the matrices to come, and on the device
+    std::unique_ptr<std::byte[]> values_;  // of one matrix
+    std::vector<uint32_t> made_;
+    uint32_t reduced_ = 0;  // matrices that would be differential if there were more crossbars
+};
+
+sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_model* model, Creation* creation) {
+    for (uint32_t i = 0; i < model->matrices.size(); ++i) {
+        sidra_weights* const handle = model->matrices[i].load(std::memory_order_relaxed);
+        sidra_weights* weights = handle;
+        SIDRA_TRY(check(call, "weights of the model", weights));
+        if (programming_of(weights) != Programming::kNeeded) continue;
+        if (const sidra_status status = sidra_weights_program_async(handle_of(stream), handle); status != SIDRA_OK)
+            return fail_part(call, *model, matrix_name(model->file.manifest(), i), status);
+        creation->keep();
+    }
+    return SIDRA_OK;
+}
+
+}  // namespace
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_model_deploy_async(sidra_stream* stream, sidra_model* model) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "model", model));
+        SIDRA_TRY(check_context(call, "model", model, stream->context));
+        const std::lock_guard lock(model->mutex);
+        Creation creation(call, model);
+        SIDRA_TRY(creation.run());
+        SIDRA_TRY(queue_programming(call, stream, model, &creation));
+        model->file.close();  // the weights have all of it
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_model_progress(sidra_model* model, uint64_t* done, uint64_t* total) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "model", model));
+        uint64_t all_done = 0, all = 0;
+        for (uint32_t i = 0; i < model->matrices.size(); ++i) {
+            const format::Matrix& matrix = *model->file.manifest().matrices()->Get(i);
+            all += uint64_t{matrix.k()} * matrix.n();
+            sidra_weights* weights = model->matrices[i].load(std::memory_order_acquire);
+            if (weights == nullptr) continue;
+            SIDRA_TRY(check(call, "weights of the model", weights));
+            uint32_t rows_done = 0, rows = 0;
+            SIDRA_TRY(query_progress(call, weights, &rows_done, &rows));
+            all_done += uint64_t{matrix.k()} * matrix.n() * rows_done / rows;
+        }
+        if (done != nullptr) *done = all_done;
+        if (total != nullptr) *total = all;
+        return SIDRA_OK;
+    });
+}

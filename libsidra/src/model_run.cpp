@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Compiled models: runs of a variant.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "fault.h"
+#include "graph.h"
+#include "label.h"
+#include "model.h"
+#include "model_check.h"
+#include "model_record.h"
+#include "stream.h"
+#include "wait.h"
+
+namespace sidra {
+namespace {
+
+using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
+
+std::string call_name(const sidra_model& model, uint32_t variant, uint32_t number) {
+    const format::Call& call = *model.file.manifest().variants()->Get(variant)->calls()->Get(number);
+    return fmt::format("variant {}, call {} {}", variant, number, quoted(call.name()));
+}
+
+// The variant's lock is held.
+sidra_status make_work(const char* call, sidra_model* model, uint32_t variant) {
+    sidra_buffer** const work = &model->variants[variant]->work;
+    if (*work != nullptr) return SIDRA_OK;
+    const uint64_t size = model->file.manifest().variants()->Get(variant)->work();
+    const sidra_status status = sidra_buffer_create(handle_of(model->context), size, SIDRA_BUFFER_HOST, work);
+    return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("variant {}", variant), status);
+}
+
+// A stream that only records: nobody else can queue operations in it.
+class RecordingStream {
+   public:
+    RecordingStream() = default;
+    RecordingStream(const RecordingStream&) = delete;
+    RecordingStream& operator=(const RecordingStream&) = delete;
+    ~RecordingStream() { static_cast<void>(sidra_stream_destroy(stream_)); }
+
+    sidra_status begin(sidra_context* context) {
+        constexpr uint32_t kFewest = 64;  // nothing is ever in its ring
+        auto options = SIDRA_INIT(sidra_stream_options);
+        options.ring_packets = kFewest;
+        SIDRA_TRY(sidra_stream_create(handle_of(context), &options, &stream_));
+        return sidra_graph_begin(stream_);
+    }
+    sidra_stream* get() const { return stream_; }
+
+   private:
+    sidra_stream* stream_ = nullptr;
+};
+
+// The variant's lock is held.
+sidra_status make_graph(const char* call, sidra_model* model, uint32_t number) {
+    ModelVariant& variant = *model->variants[number];
+    if (variant.graph != nullptr) return SIDRA_OK;
+    ModelObjects objects{model->constants, variant.work, model->programs, {}};
+    for (const std::atomic<sidra_weights*>& matrix : model->matrices)
+        objects.matrices.push_back(matrix.load(std::memory_order_acquire));
+    RecordingStream recording;
+    sidra_status status = recording.begin(model->context);
+    if (status != SIDRA_OK) return fail_part(call, *model, fmt::format("variant {}", number), status);
+    const auto& calls = *model->file.manifest().variants()->Get(number)->calls();
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+        status = sidra_label_async(recording.get(), calls[i]->name()->c_str());
+        if (status == SIDRA_OK) status = queue_call(recording.get(), objects, *calls[i], i);
+        if (status != SIDRA_OK) return fail_part(call, *model, call_name(*model, number, i), status);
+    }
+    status = sidra_graph_end(recording.get(), &variant.graph);
+    return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("variant {}", number), status);
+}
+
+// Lets the stream wait for a run that another one has not done. The variant's lock is held.
+sidra_status wait_for_last(const char* call, sidra_stream* stream, const Point& last) {
+    if (!last.queue || last.state() != Point::State::kPending) return SIDRA_OK;
+    const sidra_status status = wait_point(call, stream, last);
+    return last.state() == Point::State::kPending ? status : SIDRA_OK;  // it may have failed meanwhile, and is over then
+}
+
+// Queues a run; the variant's lock is held. latest: when a wait for room in the ring ends.
+sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number, uint64_t latest) {
+    ModelVariant& variant = *model->variants[number];
+    SIDRA_TRY(check_deployed(call, model));
+    SIDRA_TRY(make_work(call, model, number));
+    SIDRA_TRY(make_graph(call, model, number));
+    SIDRA_TRY(wait_for_last(call, stream, variant.last));
+    Point point;
+    SIDRA_TRY(launch_graph(call, stream, variant.graph, latest, &point));
+    variant.last = std::move(point);
+    return SIDRA_OK;
+}
+
+sidra_status check_run(const char* call, sidra_stream** stream, sidra_model** model, uint32_t variant) {
+    SIDRA_TRY(check(call, "stream", *stream));
+    SIDRA_TRY(check(call, "model", *model));
+    SIDRA_TRY(check_context(call, "model", *model, (*stream)->context));
+    return check_variant(call, **model, variant);
+}
+
+sidra_status check_idle(const char* call, const sidra_model& model, uint32_t variant) {
+    if (!model.variants[variant]->running) [[likely]]
+        return SIDRA_OK;
+    return fail(SIDRA_ERROR_BUSY, call,
+                "another thread is in sidra_model_run() with variant {} of model {}; load the model once for each thread "
+                "that runs it, or take turns",
+                variant, model.id);
+}
+
+// A thread in sidra_model_run().
+class Turn {
+   public:
+    explicit Turn(ModelVariant* variant) : variant_(*variant) { variant_.running = true; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+        const std::lock_guard lock(variant_.mutex);
+        variant_.running = false;
+    }
+
+   private:
+    ModelVariant& variant_;
+};
+
+// Names the call of the model at which the run has failed.
+sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Point& run,
+                      sidra_status status) {
+    const sidra_fault fault = fault_of(*run.queue);
+    const uint32_t calls = model.file.manifest().variants()->Get(variant)->calls()->size();
+    if (status != SIDRA_ERROR_FAULT || fault.cause == 0 || fault.sequence + 1 != run.value || fault.cookie >= calls)
+        return status;
+    return fail_part(call, model, call_name(model, variant, fault.cookie), status);
+}
+
+}  // namespace
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_model_get_buffer(sidra_model* model, uint32_t variant, sidra_buffer** buffer) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "model", model));
+        if (buffer == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the handle");
+        SIDRA_TRY(check_variant(call, *model, variant));
+        const std::lock_guard lock(model->variants[variant]->mutex);
+        SIDRA_TRY(make_work(call, model, variant));
+        *buffer = model->variants[variant]->work;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_model_run_async(sidra_stream* stream, sidra_model* model, uint32_t variant) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_run(call, &stream, &model, variant));
+        const std::lock_guard lock(model->variants[variant]->mutex);
+        SIDRA_TRY(check_idle(call, *model, variant));
+        return launch(call, stream, model, variant, SIDRA_NEVER);
+    });
+}
+
+sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t variant, const void* const* inputs,
+                             void* const* outputs, uint64_t deadline) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_run(call, &stream, &model, variant));
+        ModelVariant& its = *model->variants[variant];
+        const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
+        std::unique_lock lock(its.mutex);
+        SIDRA_TRY(check_idle(call, *model, variant));
+        SIDRA_TRY(check_deployed(call, model));
+        SIDRA_TRY(make_work(call, model, variant));
+        const Turn turn(&its);
+        const Point last = its.last;
+        lock.unlock();
+        void* memory = nullptr;
+        SIDRA_TRY(sidra_buffer_map(its.work, &memory));
+        auto* const bytes = static_cast<std::byte*>(memory);
+
+        // A run that has failed is over, too.
+        if (last.queue)
+            if (const sidra_status status = wait_for(call, last, deadline); status == SIDRA_ERROR_TIMEOUT)
+                return status;
+        if (inputs != nullptr)
+            for (uint32_t i = 0; i < manifest.inputs()->size(); ++i)
+                if (inputs[i] != nullptr) {
+                    const format::Tensor& input = *manifest.inputs()->Get(i);
+                    std::memcpy(bytes + input.at()->offset(), inputs[i], tensor_bytes(input));
+                }
+        lock.lock();
+        SIDRA_TRY(launch(call, stream, model, variant, deadline));
+        const Point run = its.last;
+        lock.unlock();
+        {
+            const std::lock_guard stream_lock(stream->lock);
+            flush(stream);
+        }
+        if (const sidra_status status = wait_for(call, run, deadline); status != SIDRA_OK)
+            return fail_run(call, *model, variant, run, status);
+        if (outputs != nullptr)
+            for (uint32_t i = 0; i < manifest.outputs()->size(); ++i)
+                if (outputs[i] != nullptr) {
+                    const format::Tensor& output = *manifest.outputs()->Get(i);
+                    std::memcpy(outputs[i], bytes + output.at()->offset(), tensor_bytes(output));
+                }
+        reap(stream);
+        return SIDRA_OK;
+    });
+}
