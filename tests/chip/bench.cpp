@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "bench.h"
-#include "create.h"
 #include "later_engine.h"
 #include "packets.h"
 
@@ -403,7 +402,9 @@ void Bench::replace_chip() {
     config.stuck_ppm = options_.stuck_ppm;
     char error[1024] = "";
     chip::MakeEngine make = engine::make;
-    if (options_.later) {
+    if (options_.make_engine != nullptr) {
+        make = options_.make_engine;
+    } else if (options_.later) {
         make = LaterEngine::make;
     }
     if (chip::create(&config, &host, make, &chip_, error, sizeof error) != 0) {

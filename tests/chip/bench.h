@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "bus.h"
+#include "create.h"
 #include "sidra_chip.h"
 #include "sidra_hw.h"
 
@@ -78,6 +79,7 @@ struct BenchOptions {
     std::string state_file = {};                              // "": none
     std::string trace_file = {};                              // the same
     bool later = std::getenv("SIDRA_TEST_LATER") != nullptr;  // on an engine that completes later
+    chip::MakeEngine make_engine = nullptr;                   // in place of these engines
 };
 
 // Result of the tests' own page table walk.

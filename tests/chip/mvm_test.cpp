@@ -2,6 +2,7 @@
 // MVM against a naive oracle: exact integer sums, and the float formulas of struct sidra_cmd_mvm written out.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "bench.h"
@@ -364,6 +365,46 @@ TEST(MvmLarge, SumsWrapModulo32Bits) {
     const auto got = context.get<int32_t>(out, 2);
     EXPECT_EQ(static_cast<uint32_t>(got[0]), uint32_t{INT32_MAX} + 4u * 127 * 127);
     EXPECT_EQ(static_cast<uint32_t>(got[1]), 0x80000000u - 4u * 127 * 128);
+}
+
+// An engine whose arithmetic is so fast that reading the weights takes longer.
+class FastEngine final : public engine::Engine {
+   public:
+    explicit FastEngine(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
+    static std::unique_ptr<engine::Engine> make(sidra_chip_engine, uint32_t threads) {
+        engine::Capabilities can = engine::find(SIDRA_CHIP_ENGINE_SCALAR)->can;
+        can.mvm_macs_per_ns = 1'000'000, can.threads = threads;
+        return std::make_unique<FastEngine>(can);
+    }
+    bool submit(const engine::Work& work, const engine::Completion&) override {
+        was_parallel = work.parallel;
+        work.run(work.self, staging_);
+        return true;
+    }
+    static inline bool was_parallel = false;
+
+   private:
+    engine::Staging staging_;
+};
+
+TEST(MvmLarge, ThreadsShareTheReadingOfWeights) {
+    Bench bench({.profile = SIDRA_CHIP_Y1, .workers = 2, .make_engine = FastEngine::make});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const auto is_shared = [&](uint32_t rows, uint32_t cols) {
+        std::vector<uint32_t> crossbars(rows / 256 * (cols / 256));
+        std::iota(crossbars.begin(), crossbars.end(), 0u);
+        const uint32_t weights = context.weights({.rows = rows, .cols = cols, .crossbars = crossbars});
+        const std::vector<int8_t> w(size_t{rows} * cols, 1);
+        queue.submit(program(weights, 0, rows, 0, cols, context.put(w), cols));
+        queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1,
+                         context.put(std::vector<int8_t>(rows, 1)), rows, context.alloc(cols * 4), cols * 4));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+        return FastEngine::was_parallel;
+    };
+    EXPECT_TRUE(is_shared(1024, 2048)) << "2 MiB";
+    EXPECT_FALSE(is_shared(256, 512)) << "128 KiB are not worth waking a thread";
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ Fault make(const Env& env, Job& job, Preparation& to) {
         of.scratch = std::max(of.scratch, first.scratch + block * (k * element + 8) + 4096);
     }
     // The next unit of a block finds its codes.
-    to.unit_work = row_macs * block / product_speed(env, w) + block * cols * after_cost / kVectorCostsPerNs +
-                   block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs / plan.across + 1;
+    to.unit_work = product_ns(env, w, columns, block) + block * cols * after_cost / kVectorCostsPerNs +
+                   block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs / plan.across;
     to.cost = vec_cost(rows * w.cols * after_cost + (l.prologue ? rows * k * before_cost : 0), env.clock_level);
     to.elements = rows * w.cols + (l.prologue ? rows * k : 0);
     return {};

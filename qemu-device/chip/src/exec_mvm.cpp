@@ -78,7 +78,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     job.unit_load = {vector_macs * block / kMacsPerOperation + 1, pieces(plan.in) + block + 2,
                      Rows::scratch_of(plan.in_type == SIDRA_TYPE_U8 ? block : 0, w.rows) + kConvertBytes + 2 * sums +
                          product_scratch(env, w, block)};
-    job.unit_work = vector_macs * block / speed + 1;
+    job.unit_work = product_ns(env, w, 1, block);
     begin_products(env, job, m.batch, block, m.flags, &plan.product);
     return {};
 }

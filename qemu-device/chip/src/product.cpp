@@ -9,6 +9,7 @@ namespace sidra::chip {
 namespace {
 
 constexpr uint64_t kAccurateTileNs = 1'500;  // per vector and tile, on one core, at level `accurate`
+constexpr uint64_t kPlaneBytesPerNs = 64;    // that one core reads of planes, at most
 
 // This object must have programmed all of its tiles.
 Fault check_programmed(const Env& env, Weights& w) {
@@ -99,6 +100,11 @@ uint64_t product_macs(const Weights& w, uint32_t columns) {
 uint64_t product_speed(const Env& env, const Weights& w) {
     if (!env.array.analog()) return env.engine.can().mvm_macs_per_ns;
     return std::max<uint64_t>(product_macs(w, 1) / (kAccurateTileNs * w.tile_rows), 1);
+}
+
+uint64_t product_ns(const Env& env, const Weights& w, uint32_t columns, uint64_t vectors) {
+    const uint64_t macs = product_macs(w, columns);
+    return std::max(macs * vectors / product_speed(env, w), macs / kPlaneBytesPerNs) + 1;  // a weight is a byte
 }
 
 void begin_products(const Env& env, Job& job, uint64_t vectors, uint64_t unit_vectors, uint8_t flags,

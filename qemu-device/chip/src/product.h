@@ -20,8 +20,10 @@ inline constexpr uint64_t kProductInputBytes = 1u << 20;  // codes of a unit
 Fault find_product(const Env& env, Job& job, uint32_t weights, uint8_t flags, ProductPlan* plan);
 // MACs of a vector with `columns` columns of tiles.
 uint64_t product_macs(const Weights& weights, uint32_t columns);
-// Approximate speed on one core in MACs per ns, for the size of units and for slices.
+// Approximate speed on one core in MACs per ns, for the size of units.
 uint64_t product_speed(const Env& env, const Weights& weights);
+// Approximate time on one core of a unit that multiplies `vectors` vectors by `columns` columns of tiles.
+uint64_t product_ns(const Env& env, const Weights& weights, uint32_t columns, uint64_t vectors);
 // Adds cost and work of `vectors` vectors to a job whose units are known; at level `accurate` takes their numbers, and
 // adds units in front that make readouts.
 void begin_products(const Env& env, Job& job, uint64_t vectors, uint64_t unit_vectors, uint8_t flags,
