@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "values/store.h"
+
 #include "xnn_dialect.h.inc"
 #include "xnn_enums.h.inc"
 
@@ -24,5 +26,13 @@
 
 #define GET_OP_CLASSES
 #include "xnn_ops.h.inc"
+
+namespace sidra::xnn {
+
+inline compiler::Store& store_of(mlir::MLIRContext* context) {
+    return context->getOrLoadDialect<XnnDialect>()->store();
+}
+
+}  // namespace sidra::xnn
 
 #endif

@@ -19,6 +19,15 @@ def Xnn_Dialect : Dialect {
   let summary = "A network on tensors";
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    // The values of the modules of this context.
+    ::sidra::compiler::Store& store() { return store_; }
+
+   private:
+    ::sidra::compiler::Store store_;
+
+   public:
+  }];
 }
 
 class Xnn_Op<string mnemonic, list<Trait> traits = []> : Op<Xnn_Dialect, mnemonic, [Pure] # traits>;

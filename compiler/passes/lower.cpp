@@ -712,22 +712,16 @@ class Lowering {
 class LowerPass : public mlir::PassWrapper<LowerPass, mlir::OperationPass<mlir::func::FuncOp>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPass)
-    explicit LowerPass(std::shared_ptr<Store> store) : store_(std::move(store)) {}
     llvm::StringRef getArgument() const override { return "xnn-to-xbar"; }
     llvm::StringRef getDescription() const override { return "groups and other operations become calls on memory"; }
     void getDependentDialects(mlir::DialectRegistry& registry) const override { registry.insert<xbar::XbarDialect>(); }
     void runOnOperation() override {
-        if (mlir::failed(Lowering(getOperation(), *store_).run())) signalPassFailure();
+        if (mlir::failed(Lowering(getOperation(), xnn::store_of(&getContext())).run())) signalPassFailure();
     }
-
-   private:
-    std::shared_ptr<Store> store_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> make_lower_pass(std::shared_ptr<Store> store) {
-    return std::make_unique<LowerPass>(std::move(store));
-}
+std::unique_ptr<mlir::Pass> make_lower_pass() { return std::make_unique<LowerPass>(); }
 
 }  // namespace sidra::compiler

@@ -7,24 +7,26 @@
 
 namespace sidra::compiler {
 
-void build_pipeline(mlir::OpPassManager& passes, const std::shared_ptr<Store>& store) {
+void build_pipeline(mlir::OpPassManager& passes) {
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
-    passes.addPass(make_weights_pass(store));
+    passes.addPass(make_layout_pass());
+    passes.addPass(make_weights_pass());
     passes.addPass(make_expand_pass());
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     passes.addPass(make_group_pass());
-    passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass(store));
+    passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
     passes.addPass(mlir::createCSEPass());
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 
-void register_passes(const std::shared_ptr<Store>& store) {
-    mlir::registerPass([store] { return make_weights_pass(store); });
+void register_passes() {
+    mlir::registerPass([] { return make_layout_pass(); });
+    mlir::registerPass([] { return make_weights_pass(); });
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });
-    mlir::registerPass([store] { return make_lower_pass(store); });
+    mlir::registerPass([] { return make_lower_pass(); });
     mlir::registerPass([] { return make_plan_pass(); });
     mlir::registerTransformsPasses();
 }

@@ -159,25 +159,19 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
 class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WeightsPass)
-    explicit WeightsPass(std::shared_ptr<Store> store) : store_(std::move(store)) {}
     llvm::StringRef getArgument() const override { return "xnn-weights"; }
     llvm::StringRef getDescription() const override {
         return "products with constant matrices become layers of weights on crossbars";
     }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
-        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), *store_);
+        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()));
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
     }
-
-   private:
-    std::shared_ptr<Store> store_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> make_weights_pass(std::shared_ptr<Store> store) {
-    return std::make_unique<WeightsPass>(std::move(store));
-}
+std::unique_ptr<mlir::Pass> make_weights_pass() { return std::make_unique<WeightsPass>(); }
 
 }  // namespace sidra::compiler

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "compile.h"
+
+#include <fmt/format.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/ToolOutputFile.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/Diagnostics.h>
+#include <mlir/IR/MLIRContext.h>
+#include <mlir/IR/Verifier.h>
+#include <mlir/Parser/Parser.h>
+#include <mlir/Pass/PassManager.h>
+#include <mlir/Support/FileUtilities.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "emit.h"
+#include "onnx/import.h"
+#include "passes.h"
+#include "xbar.h"
+#include "xnn.h"
+
+namespace sidra::compiler {
+namespace {
+
+// The first error that MLIR reports, with the name of the node.
+class FirstError {
+   public:
+    explicit FirstError(mlir::MLIRContext& context)
+        : handler_(&context, [this](mlir::Diagnostic& diagnostic) {
+              if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) return;
+              const std::lock_guard guard(lock_);
+              if (!text_.empty()) return;
+              llvm::raw_string_ostream stream(text_);
+              print(stream, diagnostic.getLocation());
+              stream << diagnostic;
+          }) {}
+
+    [[noreturn]] void raise(const std::string& file) {
+        throw CompileError(fmt::format("{}: {}", file, text_.empty() ? "a pass failed without a reason" : text_));
+    }
+
+   private:
+    static void print(llvm::raw_ostream& stream, mlir::Location location) {
+        if (const auto name = mlir::dyn_cast<mlir::NameLoc>(location)) stream << "node '" << name.getName().getValue() << "': ";
+        else if (const auto place = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+            stream << "line " << place.getLine() << ": ";
+        else if (const auto fused = mlir::dyn_cast<mlir::FusedLoc>(location); fused && !fused.getLocations().empty())
+            print(stream, fused.getLocations().front());
+    }
+
+    std::mutex lock_;
+    std::string text_;
+    mlir::ScopedDiagnosticHandler handler_;
+};
+
+mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext& context, Store& store, const std::string& input,
+                                       const Options& options, FirstError& error) {
+    if (std::filesystem::path(input).extension() != ".mlir") {
+        ImportOptions import;
+        import.dimensions = options.dimensions;
+        try {
+            return import_onnx(context, store, input, import);
+        } catch (const ImportError& refused) {
+            throw CompileError(refused.what());
+        }
+    }
+    auto module = mlir::parseSourceFile<mlir::ModuleOp>(input, mlir::ParserConfig(&context));
+    if (!module) error.raise(input);
+    return module;
+}
+
+void write_text(mlir::ModuleOp module, const std::string& path) {
+    std::string why;
+    const std::unique_ptr<llvm::ToolOutputFile> file = mlir::openOutputFile(path, &why);
+    if (!file) throw CompileError(fmt::format("{}: {}", path, why));
+    module.print(file->os());
+    file->os() << '\n';
+    file->os().flush();
+    if (file->os().has_error()) throw CompileError(fmt::format("{}: cannot be written", path));
+    file->keep();
+}
+
+}  // namespace
+
+void compile(const std::string& input, const std::string& output, const Options& options) {
+    mlir::DialectRegistry registry;
+    registry.insert<mlir::func::FuncDialect, xnn::XnnDialect, xbar::XbarDialect>();
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    FirstError error(context);
+    Store& store = xnn::store_of(&context);
+    const mlir::OwningOpRef<mlir::ModuleOp> module = read(context, store, input, options, error);
+
+    mlir::PassManager passes(&context);
+    if (options.pipeline.empty()) {
+        build_pipeline(passes);
+    } else {
+        static std::once_flag registered;
+        std::call_once(registered, register_passes);
+        std::string why;
+        llvm::raw_string_ostream stream(why);
+        if (mlir::failed(mlir::parsePassPipeline(options.pipeline, passes, stream)))
+            throw CompileError(fmt::format("the pipeline '{}' is not one: {}", options.pipeline, why));
+    }
+    if (!options.dump.empty())
+        passes.enableIRPrintingToFileTree([](mlir::Pass*, mlir::Operation*) { return false; },
+                                          [](mlir::Pass*, mlir::Operation*) { return true; }, true, true, false,
+                                          options.dump);
+    if (!options.reproducer.empty()) passes.enableCrashReproducerGeneration(options.reproducer);
+    if (mlir::failed(passes.run(*module))) error.raise(input);
+
+    if (!options.pipeline.empty()) return write_text(*module, output);
+    try {
+        std::string all;
+        for (const auto& [name, size] : options.dimensions) all += fmt::format("--dim {}={} ", name, size);
+        emit(*module, store, {std::filesystem::path(input).stem().string(), input, all}, output);
+    } catch (const EmitError& refused) {
+        throw CompileError(refused.what());
+    }
+}
+
+}  // namespace sidra::compiler

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compiler's C interface: from a network to a file that libsidra runs (sidra/model.h). It does not need a device.
+ *
+ * Threads: any thread may call it, several at a time.
+ */
+#ifndef SIDRA_COMPILER_H
+#define SIDRA_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(SIDRA_COMPILER_BUILD) && defined(__GNUC__)
+#define SIDRA_COMPILER_API __attribute__((visibility("default")))
+#else
+#define SIDRA_COMPILER_API
+#endif
+
+/* The size of a dimension that the network only names, such as a batch. */
+typedef struct sidra_compile_dimension {
+	const char *name;
+	int64_t size;	/* elements, at least 1 */
+} sidra_compile_dimension;
+
+/* Initialise all fields to zero but struct_size. Strings are UTF-8, and are not kept. */
+typedef struct sidra_compile_options {
+	size_t struct_size;
+	const sidra_compile_dimension *dimensions;
+	size_t dimension_count;
+	/*
+	 * The passes that run, in MLIR's textual form ("builtin.module(canonicalize,xnn-weights)"); NULL: those that make a file. With a pipeline
+	 * the result is text: the module behind its last pass.
+	 */
+	const char *pipeline;
+	const char *dump;	/* a folder for the module behind each pass, one file each; NULL: none */
+	const char *reproducer;	/* a file for the module and the passes, should a pass crash; NULL: none */
+} sidra_compile_options;
+
+/*
+ * Compiles the network in the file `input` (.onnx, or .mlir without constants of a store) to the file `output`, which appears complete or not at
+ * all. options may be NULL. Returns 0, or 1 after a failure: then the first `capacity` bytes at `error` have a sentence about it, with the name
+ * of the node in question, ended by a zero byte.
+ */
+SIDRA_COMPILER_API int sidra_compile(const char *input, const char *output, const sidra_compile_options *options, char *error,
+				     size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_COMPILER_H */
