@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "import.h"
+
+#include <llvm/Support/MemoryBuffer.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/Verifier.h>
+
+#include <filesystem>
+#include <unordered_map>
+
+#include "node.h"
+
+namespace sidra::compiler {
+
+namespace {
+
+// Functions of the model that call each other.
+constexpr int kDepthMax = 32;
+// Nodes, counting those of a function each time that it is called.
+constexpr size_t kNodesMax = 1 << 20;
+
+std::shared_ptr<const onnx::ModelProto> read(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) throw BuildError("this is no file");
+    auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!file) refuse("the file cannot be read: {}", file.getError().message());
+    auto model = std::make_shared<onnx::ModelProto>();
+    if ((*file)->getBufferSize() > INT32_MAX ||
+        !model->ParseFromArray((*file)->getBufferStart(), static_cast<int>((*file)->getBufferSize())) ||
+        !model->has_graph())
+        throw BuildError("this is no ONNX model");
+    return model;
+}
+
+std::string_view domain_of(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+
+// What the names of a graph, or of a call of a function, mean.
+struct Scope {
+    std::map<std::string_view, int64_t> sets;
+    std::unordered_map<std::string_view, Value> values;
+    std::unordered_map<std::string_view, const onnx::TensorProto*> initialisers;
+    // Of the call.
+    Attributes attributes;
+    int depth = 0;
+};
+
+class Importer {
+   public:
+    Importer(mlir::MLIRContext& context, Store& store, const std::string& path, const ImportOptions& options)
+        : context_(context),
+          options_(options),
+          model_(read(path)),
+          module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))),
+          build_(mlir::OpBuilder(&context), mlir::UnknownLoc::get(&context)),
+          tensors_(store, std::filesystem::path(path).parent_path(), model_) {}
+
+    mlir::OwningOpRef<mlir::ModuleOp> import() {
+        const onnx::GraphProto& graph = model_->graph();
+        Scope scope;
+        read_sets(scope, model_->opset_import());
+        for (const onnx::FunctionProto& function : model_->functions())
+            functions_.emplace(std::pair(domain_of(function.domain()), std::string_view(function.name())), &function);
+        for (const onnx::TensorProto& tensor : graph.initializer())
+            if (!scope.initialisers.emplace(tensor.name(), &tensor).second)
+                refuse("there are two constants {}", in_quotes(tensor.name()));
+        if (graph.sparse_initializer_size() > 0) throw BuildError("sparse constants are not supported");
+        const mlir::func::FuncOp function = begin(graph, scope);
+        import_nodes(graph.node(), scope);
+        end(function, graph, scope);
+        return std::move(module_);
+    }
+
+   private:
+    template <typename Imports>
+    static void read_sets(Scope& scope, const Imports& imports) {
+        for (const auto& set : imports) scope.sets[domain_of(set.domain())] = set.version();
+        const int64_t version = scope.sets.contains("") ? scope.sets[""] : 1;
+        if (version < kOldestSet || version > kNewestSet)
+            refuse("operator set {} is not known; export the model with operator set {} or less", version, kNewestSet);
+    }
+
+    // ---- The function
+
+    mlir::RankedTensorType type_of(const onnx::ValueInfoProto& input) {
+        if (!input.type().has_tensor_type())
+            refuse("the input {} is no tensor; sequences and optional values are not supported",
+                   in_quotes(input.name()));
+        const auto& tensor = input.type().tensor_type();
+        if (!tensor.has_shape()) refuse("the input {} has no shape", in_quotes(input.name()));
+        Shape shape;
+        for (const auto& dimension : tensor.shape().dim()) {
+            const std::string place = fmt::format("{}[{}]", input.name(), shape.size());
+            if (dimension.has_dim_value() && dimension.dim_value() >= 0) shape.push_back(dimension.dim_value());
+            else if (const auto size = size_of_dimension(dimension.dim_param(), place)) shape.push_back(*size);
+            else {
+                const std::string& name = dimension.dim_param().empty() ? place : dimension.dim_param();
+                refuse("dimension {} of the input {} has no size; give it with --dim {}=SIZE", shape.size(),
+                       in_quotes(input.name()), name);
+            }
+        }
+        try {
+            return build_.tensor(shape, element_type(&context_, tensor.elem_type()));
+        } catch (const BuildError& error) {
+            refuse("the input {} cannot be imported: {}", in_quotes(input.name()), error.what());
+        }
+    }
+
+    std::optional<int64_t> size_of_dimension(const std::string& name, const std::string& place) const {
+        for (const std::string& key : {place, name})
+            if (const auto found = options_.dimensions.find(key); !key.empty() && found != options_.dimensions.end())
+                return found->second;
+        return std::nullopt;
+    }
+
+    mlir::func::FuncOp begin(const onnx::GraphProto& graph, Scope& scope) {
+        std::vector<const onnx::ValueInfoProto*> inputs;
+        llvm::SmallVector<mlir::Type> types;
+        for (const onnx::ValueInfoProto& input : graph.input()) {
+            // Before version 4, the graph's inputs include its constants.
+            if (scope.initialisers.contains(input.name())) continue;
+            inputs.push_back(&input);
+            types.push_back(type_of(input));
+        }
+        mlir::OpBuilder& builder = build_.builder();
+        builder.setInsertionPointToEnd(module_->getBody());
+        auto function =
+            builder.create<mlir::func::FuncOp>(build_.location(), "main", builder.getFunctionType(types, {}));
+        builder.setInsertionPointToEnd(function.addEntryBlock());
+        for (unsigned i = 0; i < inputs.size(); i++) {
+            function.setArgAttr(i, kName, builder.getStringAttr(inputs[i]->name()));
+            define(scope, inputs[i]->name(), function.getArgument(i));
+        }
+        return function;
+    }
+
+    void end(mlir::func::FuncOp function, const onnx::GraphProto& graph, Scope& scope) {
+        llvm::SmallVector<Value> results;
+        for (const onnx::ValueInfoProto& output : graph.output()) {
+            const std::optional<Value> result = value(scope, output.name());
+            if (!result || !*result) refuse("nothing computes the output {}", in_quotes(output.name()));
+            results.push_back(*result);
+        }
+        mlir::OpBuilder& builder = build_.builder();
+        builder.create<mlir::func::ReturnOp>(mlir::UnknownLoc::get(&context_), results);
+        function.setFunctionType(
+            builder.getFunctionType(function.getArgumentTypes(), mlir::ValueRange(results).getTypes()));
+        for (unsigned i = 0; i < results.size(); i++)
+            function.setResultAttr(i, kName, builder.getStringAttr(graph.output(static_cast<int>(i)).name()));
+        // What was folded away.
+        for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(function.front())))
+            if (mlir::isOpTriviallyDead(&op)) op.erase();
+        std::string complaint;
+        const mlir::ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic& diagnostic) {
+            if (complaint.empty()) complaint = diagnostic.str();
+        });
+        if (mlir::failed(mlir::verify(*module_))) refuse("the importer made a wrong module: {}", complaint);
+    }
+
+    // ---- Values
+
+    static void define(Scope& scope, std::string_view name, Value value) {
+        if (scope.initialisers.contains(name) || !scope.values.emplace(name, value).second)
+            refuse("there are two values {}", in_quotes(name));
+    }
+
+    // Nothing if there is none with this name; null is an optional input that a call of a function does not have.
+    std::optional<Value> value(Scope& scope, const std::string& name) {
+        if (const auto found = scope.values.find(name); found != scope.values.end()) return found->second;
+        const auto found = scope.initialisers.find(name);
+        if (found == scope.initialisers.end()) return std::nullopt;
+        build_.set_location(location(name));
+        return scope.values[found->first] = tensors_.constant(build_, *found->second);
+    }
+
+    mlir::Location location(std::string_view name) {
+        return mlir::NameLoc::get(mlir::StringAttr::get(&context_, llvm::StringRef(name)));
+    }
+
+    // ---- Nodes
+
+    template <typename Nodes>
+    void import_nodes(const Nodes& nodes, Scope& scope) {
+        for (int i = 0; i < nodes.size(); i++) {
+            const onnx::NodeProto& node = nodes.Get(i);
+            if (++nodes_ > kNodesMax) refuse("the model has more than {} nodes", kNodesMax);
+            const std::string name = node.name().empty() ? fmt::format("{}_{}", node.op_type(), i) : node.name();
+            const std::string_view domain = domain_of(node.domain());
+            try {
+                import_node(node, name, domain, scope);
+            } catch (const BuildError& error) {
+                refuse("node {} ({}, {} {}): {}", in_quotes(name), in_quotes(node.op_type()),
+                       domain.empty() ? "operator set" : domain, scope.sets.contains(domain) ? scope.sets[domain] : 1,
+                       error.what());
+            }
+        }
+    }
+
+    void import_node(const onnx::NodeProto& node, const std::string& name, std::string_view domain, Scope& scope) {
+        std::vector<Value> inputs;
+        for (const std::string& input : node.input()) {
+            const std::optional<Value> found = input.empty() ? Value() : value(scope, input);
+            if (!found) refuse("nothing before it computes its input {}", in_quotes(input));
+            inputs.push_back(*found);
+        }
+        Attributes attributes;
+        for (const onnx::AttributeProto& attribute : node.attribute()) {
+            const onnx::AttributeProto* meant = &attribute;
+            if (!attribute.ref_attr_name().empty()) {
+                const auto found = scope.attributes.find(attribute.ref_attr_name());
+                if (found == scope.attributes.end()) continue;
+                meant = found->second;
+            }
+            attributes[attribute.name()] = meant;
+        }
+        build_.set_location(location(name));
+        const Values results = call(node, domain, std::move(inputs), std::move(attributes), scope);
+        for (int i = 0; i < node.output_size(); i++) {
+            if (node.output(i).empty()) continue;
+            if (static_cast<size_t>(i) < results.size() && results[static_cast<size_t>(i)])
+                define(scope, node.output(i), results[static_cast<size_t>(i)]);
+            else refuse("its output {} is not supported", i);
+        }
+    }
+
+    Values call(const onnx::NodeProto& node, std::string_view domain, std::vector<Value> inputs, Attributes attributes,
+                Scope& scope) {
+        if (const auto found = functions_.find({domain, node.op_type()}); found != functions_.end())
+            return call_function(*found->second, inputs, std::move(attributes), scope.depth + 1);
+        if (!domain.empty()) throw BuildError("operators of this domain are not supported");
+        const Operator* const one = find_operator(node.op_type());
+        if (!one) throw BuildError(std::string(reason_against(node.op_type())));
+        const auto version = static_cast<int>(scope.sets.contains("") ? scope.sets[""] : 1);
+        if (version < one->since || version > one->until)
+            refuse("the operator is supported in the operator sets {} to {}", one->since, one->until);
+        std::vector<bool> outputs;
+        for (const std::string& output : node.output()) outputs.push_back(!output.empty());
+        Node view(version, std::move(inputs), std::move(outputs), std::move(attributes), build_, tensors_);
+        return one->import(view);
+    }
+
+    Values call_function(const onnx::FunctionProto& function, const std::vector<Value>& inputs, Attributes attributes,
+                         int depth) {
+        if (depth > kDepthMax) refuse("functions of the model call each other more than {} times", kDepthMax);
+        if (inputs.size() > static_cast<size_t>(function.input_size()))
+            refuse("the function takes {} inputs", function.input_size());
+        Scope scope;
+        read_sets(scope, function.opset_import());
+        scope.attributes = std::move(attributes);
+        scope.depth = depth;
+        for (int i = 0; i < function.input_size(); i++)
+            define(scope, function.input(i),
+                   static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : Value());
+        import_nodes(function.node(), scope);
+        Values results;
+        for (const std::string& output : function.output()) results.push_back(value(scope, output).value_or(Value()));
+        return results;
+    }
+
+    static constexpr const char* kName = "xnn.name";
+
+    mlir::MLIRContext& context_;
+    const ImportOptions& options_;
+    std::shared_ptr<const onnx::ModelProto> model_;
+    mlir::OwningOpRef<mlir::ModuleOp> module_;
+    Build build_;
+    Tensors tensors_;
+    std::map<std::pair<std::string_view, std::string_view>, const onnx::FunctionProto*> functions_;
+    size_t nodes_ = 0;
+};
+
+}  // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> import_onnx(mlir::MLIRContext& context, Store& store, const std::string& path,
+                                              const ImportOptions& options) {
+    try {
+        return Importer(context, store, path, options).import();
+    } catch (const BuildError& error) {
+        throw ImportError(fmt::format("{}: {}", path, error.what()));
+    }
+}
+
+}  // namespace sidra::compiler

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Products of matrices.
+#include <algorithm>
+#include <string>
+
+#include "common.h"
+
+namespace sidra::compiler {
+
+using xnn::Reduction;
+
+namespace {
+
+// A vector is a row on the left, and a column on the right; the result does not have this dimension.
+Value product(Build& b, Value lhs, Value rhs) {
+    const Shape left = Build::shape_of(lhs), right = Build::shape_of(rhs);
+    if (left.empty() || right.empty()) refuse("a factor is a scalar");
+    const Value a = left.size() == 1 ? b.reshape(lhs, {1, left[0]}) : lhs;
+    const Value c = right.size() == 1 ? b.reshape(rhs, {right[0], 1}) : rhs;
+    const Value result = b.matmul(a, c);
+    Shape shape = Build::shape_of(result);
+    if (right.size() == 1) shape.pop_back();
+    if (left.size() == 1) shape.erase(shape.end() - (right.size() == 1 ? 1 : 2));
+    return b.reshape(result, shape);
+}
+
+Values matmul(Node& n) {
+    if (!Build::is_float(n[0])) refuse("the chip multiplies matrices of floats, and of integers of 8 bits");
+    return {product(n.b, n[0], n[1])};
+}
+
+Values gemm(Node& n) {
+    Build& b = n.b;
+    Value lhs = n[0], rhs = n[1];
+    if (Build::rank_of(lhs) != 2 || Build::rank_of(rhs) != 2) refuse("the factors must be matrices");
+    if (!Build::is_float(lhs)) refuse("products of integers are not supported here; use MatMulInteger");
+    if (n.flag("transA")) lhs = b.transpose(lhs, {1, 0});
+    if (n.flag("transB")) rhs = b.transpose(rhs, {1, 0});
+    Value result = b.mul(b.matmul(lhs, rhs), n.number("alpha", 1));
+    if (const Value bias = n.optional(2)) result = b.add(result, b.mul(bias, n.number("beta", 1)));
+    return {result};
+}
+
+// ---- Einsum ---------------------------------------------------------------------------------------------------------
+
+using Letters = std::string;
+
+bool has(const Letters& letters, char c) { return letters.find(c) != Letters::npos; }
+
+// Sums over the dimensions that are not in `kept`, and puts the others in its order; those that are missing have
+// size 1.
+Value arrange(Build& b, Value value, Letters letters, const Letters& kept) {
+    Shape summed;
+    for (size_t d = 0; d < letters.size(); d++)
+        if (!has(kept, letters[d])) summed.push_back(static_cast<int64_t>(d));
+    if (!summed.empty()) {
+        value = along(b, value, summed, [&](Value rows) { return b.reduce(Reduction::sum, rows); });
+        Shape shape;
+        const Shape from = Build::shape_of(value);
+        for (size_t d = 0; d < letters.size(); d++)
+            if (has(kept, letters[d])) shape.push_back(from[d]);
+        value = b.reshape(value, shape);
+        std::erase_if(letters, [&](char c) { return !has(kept, c); });
+    }
+    Shape permutation, shape;
+    const Shape from = Build::shape_of(value);
+    for (const char c : kept) {
+        const size_t d = letters.find(c);
+        if (d != Letters::npos) permutation.push_back(static_cast<int64_t>(d));
+        shape.push_back(d == Letters::npos ? 1 : from[d]);
+    }
+    return b.reshape(b.transpose(value, permutation), shape);
+}
+
+int64_t count_of(llvm::ArrayRef<int64_t> sizes) {
+    int64_t count = 1;
+    for (const int64_t size : sizes) count *= size;
+    return count;
+}
+
+// The product of two operands, with the dimensions in `wanted`.
+Value contract(Build& b, Value lhs, const Letters& left, Value rhs, const Letters& right, const Letters& wanted) {
+    Letters batch, rows, columns, inner;
+    for (const char c : left) {
+        const bool both = has(right, c), kept = has(wanted, c);
+        if (both) (kept ? batch : inner) += c;
+        else if (kept) rows += c;
+    }
+    for (const char c : right)
+        if (!has(left, c) && has(wanted, c)) columns += c;
+    const Value a = arrange(b, lhs, left, batch + rows + inner), c = arrange(b, rhs, right, batch + inner + columns);
+    const Shape from = Build::shape_of(a), to = Build::shape_of(c);
+    const auto all_a = llvm::ArrayRef(from), all_c = llvm::ArrayRef(to);
+    Shape shape(all_a.take_front(batch.size() + rows.size()));
+    llvm::append_range(shape, all_c.take_back(columns.size()));
+    for (size_t d = 0; d < batch.size(); d++)
+        if (from[d] != to[d]) refuse("the operands have different sizes for '{}'", batch[d]);
+    const int64_t outer = count_of(all_a.take_front(batch.size())), k = count_of(all_a.take_back(inner.size()));
+    if (count_of(all_c.slice(batch.size(), inner.size())) != k) refuse("the operands have different inner sizes");
+    const Value product = b.matmul(b.reshape(a, {outer, count_of(all_a.slice(batch.size(), rows.size())), k}),
+                                   b.reshape(c, {outer, k, count_of(all_c.take_back(columns.size()))}));
+    return arrange(b, b.reshape(product, shape), batch + rows + columns, wanted);
+}
+
+Values einsum(Node& n) {
+    Build& b = n.b;
+    std::string equation = n.text("equation", "");
+    std::erase(equation, ' ');
+    if (equation.find('.') != std::string::npos) refuse("an equation with '...' is not supported");
+    const size_t arrow = equation.find("->");
+    std::vector<Letters> operands(1);
+    for (const char c : equation.substr(0, arrow))
+        if (c == ',') operands.emplace_back();
+        else if (std::isalpha(static_cast<unsigned char>(c))) operands.back() += c;
+        else refuse("the equation {} is not understood", in_quotes(equation));
+    Letters wanted;
+    if (arrow != std::string::npos) wanted = equation.substr(arrow + 2);
+    else {
+        std::string all;
+        for (const Letters& operand : operands) all += operand;
+        std::sort(all.begin(), all.end());
+        for (const char c : all)
+            if (std::count(all.begin(), all.end(), c) == 1) wanted += c;
+    }
+    if (operands.size() != n.inputs())
+        refuse("the equation has {} operands for {} inputs", operands.size(), n.inputs());
+    for (size_t i = 0; i < operands.size(); i++) {
+        if (static_cast<int64_t>(operands[i].size()) != Build::rank_of(n[i]))
+            refuse("operand {} of the equation has {} letters for {} dimensions", i, operands[i].size(),
+                   Build::rank_of(n[i]));
+        Letters sorted = operands[i];
+        std::sort(sorted.begin(), sorted.end());
+        if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+            refuse("diagonals (a letter twice in one operand) are not supported");
+    }
+    for (const char c : wanted)
+        if (std::none_of(operands.begin(), operands.end(), [&](const Letters& one) { return has(one, c); }) ||
+            std::count(wanted.begin(), wanted.end(), c) != 1)
+            refuse("the equation {} is not understood", in_quotes(equation));
+    Value result = n[0];
+    Letters letters = operands[0];
+    for (size_t i = 1; i < operands.size(); i++) {
+        // What is still needed after this product.
+        Letters needed;
+        for (const char c : letters + operands[i]) {
+            const bool later =
+                has(wanted, c) || std::any_of(operands.begin() + static_cast<std::ptrdiff_t>(i) + 1, operands.end(),
+                                              [&](const Letters& one) { return has(one, c); });
+            if (later && !has(needed, c)) needed += c;
+        }
+        if (i + 1 == operands.size()) needed = wanted;
+        result = contract(b, result, letters, n[i], operands[i], needed);
+        letters = needed;
+    }
+    return {arrange(b, result, letters, wanted)};
+}
+
+constexpr Operator kOperators[] = {
+    {"Einsum", 12, 21, einsum},
+    {"Gemm", 1, 21, gemm},
+    {"MatMul", 1, 21, matmul},
+};
+
+}  // namespace
+
+std::span<const Operator> product_operators() { return kOperators; }
+
+}  // namespace sidra::compiler
