@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -146,6 +146,19 @@ bench-engine-torch: ## measure two networks against PyTorch and onnxruntime, whi
 	@python=$$(scripts/python-packages.sh) && $$python scripts/engine-torch.py build/release >build/figures/engine-torch.bench
 	@scripts/figures.py build/figures/engine.json <build/figures/engine-torch.bench
 	@rm build/figures/engine-torch.bench
+
+compiler: ## build the compiler of networks, sidra-compile, and what runs its files, sidra-run; installs MLIR once
+	@$(SETUP) base compiler
+	@$(MAKE) build/release/build.ninja
+	@cmake build/release -DSIDRA_COMPILER=ON >build/release.configure.log || { cat build/release.configure.log; exit 1; }
+	@$(BUILD) build/release -j $(JOBS) --target sidra-compile sidra-opt sidra-run
+
+conformance: compiler ## compile and run the stored tests of ONNX; writes build/figures/compiler.json (FILTER=name: only those)
+	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
+	@mkdir -p build/figures
+	@build/release/compiler/sidra-conformance --figures build/figures/compiler.bench $(FILTER)
+	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
+	@rm build/figures/compiler.bench
 
 python: ## build the Python packages, and install them into build/python/venv; fetches PyTorch once
 	@$(SETUP) base torch

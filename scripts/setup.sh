@@ -14,6 +14,7 @@ declare -A why=(
     [network]="what fetches and converts the weights of a network"
     [torch]="what makes a virtual environment of Python"
     [lint]="formatter and static checkers"
+    [compiler]="MLIR, in which the compiler of networks is written, what reads ONNX, and ONNX's stored tests"
     [fuzz]="the compiler that has libFuzzer, and what puts names into its reports"
     [vm]="what makes the VM's root"
 )
@@ -27,6 +28,7 @@ declare -A packages=(
     [network]="python3-numpy python3-pip"
     [torch]="python3-venv"
     [lint]="clang clang-format clang-tidy shellcheck"
+    [compiler]="libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libonnx-dev libonnx-testdata libprotobuf-dev protobuf-compiler zlib1g-dev libzstd-dev libedit-dev libcurl4-openssl-dev libxml2-dev"
     [fuzz]="clang libclang-rt-dev llvm"
     [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap"
 )

@@ -74,8 +74,8 @@ program::Assembly assemble(mlir::ArrayAttr lines) {
 
 namespace {
 
-// Buffers lie far from each other, at addresses that are multiples of all alignments.
-constexpr uint64_t kDistance = 1ull << 48;
+// Buffers lie far from each other, at addresses of the chip (SIDRA_VA_BITS) that are multiples of all alignments.
+constexpr uint64_t kDistance = 1ull << 35;
 uint64_t address(uint32_t buffer, uint64_t offset) { return (buffer + 1) * kDistance + offset; }
 
 uint64_t size_of(mlir::Value buffer) { return mlir::cast<BufferType>(buffer.getType()).getSize(); }
@@ -103,7 +103,6 @@ class Call {
             std::ranges::copy(array.getStrides(), operand.stride);
             operand.type = *type;
             operand.extent = array.getExtent();
-            operand.flags = SIDRA_OPERAND_WRITE;
             if (array.getIndex() >= 0) {
                 const std::optional<uint8_t> index_type = element(array.getIndexType());
                 if (!index_type) return op_->emitOpError("has indices of a type that the chip lacks");
@@ -112,6 +111,8 @@ class Call {
             }
             operands.push_back(operand);
         }
+        for (const sidra_vector_instruction& i : code.instructions)
+            if (stores(i.op) && i.operand < operands.size()) operands[i.operand].flags = SIDRA_OPERAND_WRITE;
         return success();
     }
 
@@ -143,6 +144,11 @@ class Call {
     std::vector<sidra_operand> operands;
 
    private:
+    static bool stores(uint8_t op) {
+        return op == SIDRA_VECTOR_OP_STORE || op == SIDRA_VECTOR_OP_STORE_INT || op == SIDRA_VECTOR_OP_SCATTER ||
+               op == SIDRA_VECTOR_OP_SCATTER_INT;
+    }
+
     mlir::Operation* op_;
     mlir::ValueRange buffers_;
 };
@@ -214,10 +220,10 @@ LogicalResult MatmulOp::verify() {
     rules.k = static_cast<uint32_t>(getSize()[4]);
     if (mlir::failed(call.take(getArrays(), getProgram()))) return failure();
     if (call.operands.size() < 2) return emitOpError("has no factors");
-    for (size_t i = 0; i < 2; i++) call.operands[i].flags = 0;
     if (const auto verdict = vector::verify_factors(call.operands, &rules)) return call.refuse(verdict);
+    vector::Traits none;
     if (const auto verdict =
-            vector::verify(call.code.instructions, call.operands, rules.packet, nullptr, &rules.traits))
+            vector::verify(call.code.instructions, call.operands, rules.packet, &none, &rules.traits))
         return call.refuse(verdict);
     if (const auto verdict = vector::verify_matmul_space(call.operands, &rules)) return call.refuse(verdict);
     return call.inside(rules.size, rules.traits, 2);

@@ -101,8 +101,11 @@ void compile(const std::string& input, const std::string& output, const Options&
         std::call_once(registered, register_passes);
         std::string why;
         llvm::raw_string_ostream stream(why);
-        if (mlir::failed(mlir::parsePassPipeline(options.pipeline, passes, stream)))
-            throw CompileError(fmt::format("the pipeline '{}' is not one: {}", options.pipeline, why));
+        mlir::FailureOr<mlir::OpPassManager> pipeline = mlir::parsePassPipeline(options.pipeline, stream);
+        if (mlir::failed(pipeline) || pipeline->getOpAnchorName() != mlir::ModuleOp::getOperationName())
+            throw CompileError(fmt::format("'{}' is no pipeline of passes, as builtin.module(canonicalize): {}",
+                                           options.pipeline, why));
+        static_cast<mlir::OpPassManager&>(passes) = *pipeline;
     }
     if (!options.dump.empty())
         passes.enableIRPrintingToFileTree([](mlir::Pass*, mlir::Operation*) { return false; },

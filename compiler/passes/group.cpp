@@ -173,7 +173,8 @@ class Grouping {
         state.addRegion()->push_back(body);
         mlir::IRMapping mapping;
         for (const Value input : inputs) mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-        mlir::OpBuilder inner = mlir::OpBuilder::atBlockEnd(body);
+        mlir::OpBuilder inner(builder.getContext());
+        inner.setInsertionPointToEnd(body);
         for (mlir::Operation* const op : operations) {
             for (const Value operand : op->getOperands())
                 if (is_number(operand) && !mapping.contains(operand)) inner.clone(*operand.getDefiningOp(), mapping);

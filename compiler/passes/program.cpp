@@ -457,9 +457,28 @@ class Generator {
             case shr:
                 return emit("shr", {a, b}, is_one);
             case div:
-                refuse("the chip does not divide integers");
+                if (kind == Kind::kMask) refuse("arithmetic of booleans");
+                return narrowed(quotient(a, b, is_one), op.getResult(), is_one);
         }
         refuse("an unknown function");
+    }
+
+    // Towards zero. An f32 has 24 bits, so each round leaves a remainder that is smaller by more than 2^22; after three of
+    // them the quotient is right, or too far from zero by one.
+    Register quotient(const Register& a, const Register& b, bool is_one) {
+        const Register divisor = emit("to_float", {b}, is_one);
+        Register result = text("0"), rest = a;
+        for (int round = 0; round < 3; round++) {
+            const Register part =
+                emit("to_int_trunc", {emit("div", {emit("to_float", {rest}, is_one), divisor}, is_one)}, is_one);
+            result = round == 0 ? part : emit("add_int", {result, part}, is_one);
+            rest = emit("sub_int", {rest, emit("mul_int", {part, b}, is_one)}, is_one);
+        }
+        const Register other_sign = emit("lt_int", {emit("xor", {rest, a}, is_one), text("0")}, is_one);
+        const Register too_far = emit("and", {other_sign, emit("ne_int", {rest, text("0")}, is_one)}, is_one);
+        const Register sign = emit("shr", {emit("xor", {a, b}, is_one), text("31")}, is_one);
+        const Register one = emit("or", {sign, text("1")}, is_one);
+        return emit("sub_int", {result, emit("and", {one, too_far}, is_one)}, is_one);
     }
 
     Register compute(xnn::CastOp op, bool is_one) {

@@ -7,5 +7,6 @@ command -v ccache >/dev/null || exec "$@"
 if [ -z "${CCACHE_DIR:-}" ]; then
     top=${0%/scripts/cmake/*}
     export CCACHE_DIR="${XDG_CACHE_HOME:-$HOME/.cache}/sidra/ccache" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=true CCACHE_MAXSIZE=10G
+    export CCACHE_SLOPPINESS=pch_defines,time_macros # a precompiled header counts as what it was made of
 fi
 exec ccache "$@"
