@@ -81,7 +81,8 @@ Values gather(Node& n) {
 Value element_numbers(Node& n, int64_t axis) {
     Build& b = n.b;
     const Shape from = Build::shape_of(n[0]), wanted = Build::shape_of(n[1]);
-    if (from.size() != wanted.size()) refuse("the indices have {} dimensions, the input {}", wanted.size(), from.size());
+    if (from.size() != wanted.size())
+        refuse("the indices have {} dimensions, the input {}", wanted.size(), from.size());
     const llvm::SmallVector<int64_t> strides = xnn::dense_strides(from);
     const mlir::Type type = b.integer(64);
     Value sum = b.mul(b.cast(from_start(n, n[1], from[static_cast<size_t>(axis)]), type),
@@ -110,7 +111,8 @@ Rows row_numbers(Node& n, size_t batch) {
     const Shape from = Build::shape_of(n[0]), wanted = Build::shape_of(n[1]);
     if (wanted.size() <= batch || from.size() <= batch) refuse("there are {} batch dimensions", batch);
     const auto depth = static_cast<size_t>(wanted.back());
-    if (depth > from.size() - batch || depth == 0) refuse("indices of {} numbers for {} dimensions", depth, from.size());
+    if (depth > from.size() - batch || depth == 0)
+        refuse("indices of {} numbers for {} dimensions", depth, from.size());
     const size_t chosen = batch + depth;
     const llvm::SmallVector<int64_t> strides = xnn::dense_strides(llvm::ArrayRef(from).take_front(chosen));
     Value sum;
@@ -142,14 +144,16 @@ Values gather_nd(Node& n) {
     return {n.b.gather(as_rows(n.b, n[0], rows.chosen), rows.numbers)};
 }
 
-// Rows of `data`, but those with the numbers are updates. The chip writes nowhere by index, so the numbers are constant.
+// Rows of `data`, but those with the numbers are updates. The chip writes nowhere by index, so the numbers are
+// constant.
 Value scatter(Node& n, Value data, Value numbers, Value updates) {
     Build& b = n.b;
     const std::optional<Shape> targets = known(n, b.reshape(numbers, {Build::type_of(numbers).getNumElements()}));
     const Shape shape = Build::shape_of(data);
     require_short(shape[0]);
     if (!targets) refuse("the chip writes nowhere by index, so the indices must be a constant");
-    if (Build::shape_of(updates)[0] != static_cast<int64_t>(targets->size())) refuse("there are {} updates for {} indices", Build::shape_of(updates)[0], targets->size());
+    if (Build::shape_of(updates)[0] != static_cast<int64_t>(targets->size()))
+        refuse("there are {} updates for {} indices", Build::shape_of(updates)[0], targets->size());
     const std::string reduction = n.text("reduction", "none");
     Shape source(static_cast<size_t>(shape[0]));
     std::iota(source.begin(), source.end(), 0);
@@ -228,8 +232,9 @@ Values non_zero(Node& n) {
     Elements::Integers places;
     for (size_t d = 0; d < shape.size(); d++)
         for (const size_t i : found) places.push_back(static_cast<int64_t>(i) / strides[d] % shape[d]);
-    return {n.b.constant(Elements{n.b.tensor({static_cast<int64_t>(shape.size()), static_cast<int64_t>(found.size())},
-                                             n.b.integer(64)), std::move(places)})};
+    return {n.b.constant(
+        Elements{n.b.tensor({static_cast<int64_t>(shape.size()), static_cast<int64_t>(found.size())}, n.b.integer(64)),
+                 std::move(places)})};
 }
 
 Values reverse_sequence(Node& n) {
@@ -240,7 +245,8 @@ Values reverse_sequence(Node& n) {
     const Value x = time == 0 ? n[0] : b.move_axis(n[0], 1, 0);
     const Shape shape = Build::shape_of(x), lengths = n.constant_integers(1, "sequence_lens");
     require_short(count_of({shape[0], shape[1]}));
-    if (static_cast<int64_t>(lengths.size()) != shape[1]) refuse("there are {} lengths for {} sequences", lengths.size(), shape[1]);
+    if (static_cast<int64_t>(lengths.size()) != shape[1])
+        refuse("there are {} lengths for {} sequences", lengths.size(), shape[1]);
     Shape source;
     for (int64_t t = 0; t < shape[0]; t++)
         for (int64_t i = 0; i < shape[1]; i++) {
@@ -258,7 +264,8 @@ Values trilu(Node& n) {
     Build& b = n.b;
     const Shape shape = Build::shape_of(n[0]);
     if (shape.size() < 2) refuse("the input must have at least two dimensions");
-    const int64_t shift = n.optional(1) ? std::clamp<int64_t>(n.constant_integer(1, "k"), INT32_MIN / 2, INT32_MAX / 2) : 0;
+    const int64_t shift =
+        n.optional(1) ? std::clamp<int64_t>(n.constant_integer(1, "k"), INT32_MIN / 2, INT32_MAX / 2) : 0;
     const Value row = b.add(b.iota({shape[shape.size() - 2], 1}, 0), static_cast<double>(shift));
     const Value column = b.iota({1, shape.back()}, 1);
     const Value kept = n.flag("upper", true) ? b.binary(Binary::le, row, column) : b.binary(Binary::le, column, row);
@@ -315,15 +322,16 @@ struct Resizing {
 
 // Where element `to` of a resized dimension lies in the input.
 double coordinate(const Resizing& how, int64_t to, int64_t size, int64_t resized, double scale) {
+    // What the scale makes of the size, before it is rounded down.
+    const double length = scale * static_cast<double>(size);
     const auto x = static_cast<double>(to);
     if (how.coordinates == "half_pixel") return (x + 0.5) / scale - 0.5;
     if (how.coordinates == "pytorch_half_pixel") return resized > 1 ? (x + 0.5) / scale - 0.5 : 0;
     if (how.coordinates == "asymmetric") return x / scale;
     if (how.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
-    if (how.coordinates == "align_corners")
-        return resized > 1 ? x * static_cast<double>(size - 1) / static_cast<double>(resized - 1) : 0;
+    if (how.coordinates == "align_corners") return length > 1 ? x * static_cast<double>(size - 1) / (length - 1) : 0;
     if (how.coordinates == "half_pixel_symmetric") {
-        const double adjustment = static_cast<double>(resized) / (scale * static_cast<double>(size));
+        const double adjustment = static_cast<double>(resized) / length;
         const double center = static_cast<double>(size) / 2;
         return center * (1 - adjustment) + (x + 0.5) / scale - 0.5;
     }
@@ -401,14 +409,17 @@ Value resize_axis(Build& b, Value x, int64_t axis, const std::vector<Tap>& taps)
 
 Value resize_to(Node& n, const Resizing& how, const std::vector<float>& scales, const Shape& sizes, const Shape& axes) {
     const Shape from = Build::shape_of(n[0]);
-    if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size()) refuse("there must be a scale or a size for each axis");
+    if ((sizes.empty() ? scales.size() : sizes.size()) != axes.size())
+        refuse("there must be a scale or a size for each axis");
     const auto resize_all = [&](Value x) {
         for (size_t i = 0; i < axes.size(); i++) {
             const int64_t axis = axis_of(axes[i], static_cast<int64_t>(from.size()));
             const int64_t size = from[static_cast<size_t>(axis)];
             if (size == 0) refuse("dimension {} is empty", axis);
-            const double whole = sizes.empty() ? std::floor(static_cast<float>(size) * scales[i]) : static_cast<double>(sizes[i]);
-            if (!(whole >= 1) || whole > static_cast<double>(kListMax)) refuse("dimension {} cannot have {} elements", axis, whole);
+            const double whole =
+                sizes.empty() ? std::floor(static_cast<float>(size) * scales[i]) : static_cast<double>(sizes[i]);
+            if (!(whole >= 1) || whole > static_cast<double>(kListMax))
+                refuse("dimension {} cannot have {} elements", axis, whole);
             const auto resized = static_cast<int64_t>(whole);
             const double scale = sizes.empty() ? static_cast<double>(scales[i]) : whole / static_cast<double>(size);
             if (resized != size || scale != 1) x = resize_axis(n.b, x, axis, taps_of(how, size, resized, scale));
@@ -427,7 +438,8 @@ Shape all_axes(Node& n) {
 Values resize(Node& n) {
     Resizing how;
     how.mode = n.text("mode", "nearest");
-    if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") refuse("the mode {} is not supported", in_quotes(how.mode));
+    if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic")
+        refuse("the mode {} is not supported", in_quotes(how.mode));
     if (n.version < 11) {
         how.coordinates = "asymmetric";
         how.nearest = "floor";
@@ -438,7 +450,8 @@ Values resize(Node& n) {
     how.cubic = n.number("cubic_coeff_a", -0.75F);
     how.exclude_outside = n.flag("exclude_outside");
     n.only("antialias", 0);
-    if (n.text("keep_aspect_ratio_policy", "stretch") != "stretch") refuse("only the keep_aspect_ratio_policy 'stretch' is supported");
+    if (n.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+        refuse("only the keep_aspect_ratio_policy 'stretch' is supported");
     const Shape axes = n.has("axes") ? n.integers("axes") : all_axes(n);
     std::vector<float> scales;
     if (n.optional(2)) scales = n.constant_floats(2, "scales");

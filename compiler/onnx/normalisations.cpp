@@ -51,7 +51,9 @@ Values along_rows(Node& n) {
     if (n.version >= 13) return {on_axis(b, n[0], n.integer("axis", -1), compute)};
     const int64_t axis = n.integer("axis", 1);
     const auto split = shape.begin() + (axis == rank ? rank : axis_of(axis, rank));
-    const auto product = [](auto first, auto last) { return std::accumulate(first, last, int64_t{1}, std::multiplies<>()); };
+    const auto product = [](auto first, auto last) {
+        return std::accumulate(first, last, int64_t{1}, std::multiplies<>());
+    };
     const Value rows = b.reshape(n[0], {product(shape.begin(), split), product(split, shape.end())});
     return {b.reshape(compute(rows), shape)};
 }
@@ -99,7 +101,8 @@ Values instance_norm(Node& n) {
     Shape axes(shape.size() - 2);
     std::iota(axes.begin(), axes.end(), 2);
     return {in_f32(n.b, n[0], [&](Value x) {
-        Shape rows = {shape[0], shape[1], Build::type_of(x).getNumElements() / std::max<int64_t>(shape[0] * shape[1], 1)};
+        Shape rows = {shape[0], shape[1],
+                      Build::type_of(x).getNumElements() / std::max<int64_t>(shape[0] * shape[1], 1)};
         const Value y = n.b.reshape(normalise(n.b, n.b.reshape(x, rows), n.number("epsilon", 1e-5F)), shape);
         return scaled(n, y, n[1], n[2]);
     })};
@@ -112,7 +115,8 @@ Values group_norm(Node& n) {
     if (groups < 1 || shape[1] % groups != 0) refuse("{} groups do not divide {} channels", groups, shape[1]);
     return {in_f32(b, n[0], [&](Value x) {
         const int64_t columns = Build::type_of(x).getNumElements() / std::max<int64_t>(shape[0] * groups, 1);
-        const Value y = b.reshape(normalise(b, b.reshape(x, {shape[0], groups, columns}), n.number("epsilon", 1e-5F)), shape);
+        const Value y =
+            b.reshape(normalise(b, b.reshape(x, {shape[0], groups, columns}), n.number("epsilon", 1e-5F)), shape);
         // Before operator set 21, scale and bias have an element for each group.
         const auto each = [&](Value vector) {
             if (n.version >= 21 || Build::type_of(vector).getNumElements() != groups) return vector;
@@ -125,7 +129,8 @@ Values group_norm(Node& n) {
 Values batch_norm(Node& n) {
     Build& b = n.b;
     n.only("training_mode", 0);
-    if (n.version < 7 && !n.flag("is_test")) refuse("the operator is for training (is_test is 0); export the model in evaluation mode");
+    if (n.version < 7 && !n.flag("is_test"))
+        refuse("the operator is for training (is_test is 0); export the model in evaluation mode");
     n.only("spatial", 1);
     if (Build::rank_of(n[0]) < 2) refuse("the input has no channels");
     const auto wide = [&](Value vector) { return b.cast(vector, b.f32()); };
@@ -152,7 +157,9 @@ Values mean_variance_norm(Node& n) {
     Shape axes = n.has("axes") ? n.integers("axes") : Shape{0, 2, 3};
     for (int64_t& axis : axes) axis = axis_of(axis, Build::rank_of(n[0]));
     return {in_f32(b, n[0], [&](Value x) {
-        const auto average = [&](Value value) { return along(b, value, axes, [&](Value rows) { return mean(b, rows); }); };
+        const auto average = [&](Value value) {
+            return along(b, value, axes, [&](Value rows) { return mean(b, rows); });
+        };
         const Value difference = b.sub(x, average(x));
         const Value deviation = b.unary(Unary::sqrt, average(b.mul(difference, difference)));
         return b.div(difference, b.add(deviation, 1e-9));
@@ -168,10 +175,12 @@ Values local_response_norm(Node& n) {
     return {in_f32(b, n[0], [&](Value x) {
         const Value last = b.move_axis(x, 1, -1);
         const Shape moved = Build::shape_of(last);
-        const int64_t channels = moved.back(), rows = Build::type_of(last).getNumElements() / std::max<int64_t>(channels, 1);
+        const int64_t channels = moved.back(),
+                      rows = Build::type_of(last).getNumElements() / std::max<int64_t>(channels, 1);
         const Value squares = b.reshape(b.mul(last, last), {rows, 1, channels, 1});
-        const Value means = b.pool(Pooling::average_all, squares,
-                                   b.windows({1, size}, {1, 1}, {0, (size - 1) / 2}, {0, size - 1 - (size - 1) / 2}, {1, 1}));
+        const Value means =
+            b.pool(Pooling::average_all, squares,
+                   b.windows({1, size}, {1, 1}, {0, (size - 1) / 2}, {0, size - 1 - (size - 1) / 2}, {1, 1}));
         const Value base = b.add(b.mul(b.reshape(means, moved), n.number("alpha", 1e-4F)), n.number("bias", 1));
         // The base is positive, which power() need not look at.
         const Value factor = b.unary(Unary::exp, b.mul(b.unary(Unary::log, base), -n.number("beta", 0.75F)));

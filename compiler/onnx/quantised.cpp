@@ -34,7 +34,7 @@ Values quantize(Node& n) {
     n.only("block_size", 0);
     const int64_t rank = Build::rank_of(n[0]);
     const int64_t axis = n.integer("axis", 1);
-    const mlir::Type type = n.optional(2)                     ? Build::element_of(n[2])
+    const mlir::Type type = n.optional(2)                       ? Build::element_of(n[2])
                             : n.integer("output_dtype", 0) != 0 ? n.type("output_dtype", 0)
                                                                 : mlir::Type(b.builder().getIntegerType(8, false));
     if (!type.isInteger(8) && !type.isInteger(16)) refuse("the result must be of 8 or 16 bits");
@@ -82,7 +82,8 @@ Value zero_of(Build& b, Value zero, bool left) {
     return wide;
 }
 
-// (lhs - zeros of lhs) * (rhs - zeros of rhs) = lhs * rhs - zeros * columns of rhs - rows of lhs * zeros + k * zeros * zeros
+// (lhs - zeros of lhs) * (rhs - zeros of rhs) = lhs * rhs - zeros * columns of rhs - rows of lhs * zeros + k * zeros *
+// zeros
 Value product(Node& n, Value lhs, Value rhs, Value left_zero, Value right_zero) {
     Build& b = n.b;
     if (!is_byte(lhs) || !is_byte(rhs)) refuse("the factors must be of type int8 or uint8");
@@ -139,7 +140,8 @@ Codes signed_codes(Build& b, Value x, Value zero) {
 Value convolution(Node& n, Value input, Value weights, Value input_zero, Value weight_zero) {
     Build& b = n.b;
     const int64_t rank = Build::rank_of(input), groups = n.integer("group", 1);
-    const Codes x = signed_codes(b, images_of(b, input), input_zero), w = signed_codes(b, filters_of(b, weights), weight_zero);
+    const Codes x = signed_codes(b, images_of(b, input), input_zero),
+                w = signed_codes(b, filters_of(b, weights), weight_zero);
     const Shape sizes = Build::shape_of(w.codes);
     if (groups < 1 || sizes[3] % groups != 0) refuse("{} groups do not divide {} filters", groups, sizes[3]);
     Windows windows = windows_of(n, Build::shape_of(x.codes), rank, {sizes[0], sizes[1]});
@@ -184,7 +186,9 @@ Values qlinear_conv(Node& n) {
     Value sum = convolution(n, n[0], n[3], n[2], n[5]);
     if (const Value bias = n.optional(8)) sum = b.add(sum, bias);
     // The scale of the filters may be a vector: of the last dimension, as they are images.
-    const auto number = [&](Value value) { return Build::type_of(value).getNumElements() == 1 ? b.reshape(value, {}) : value; };
+    const auto number = [&](Value value) {
+        return Build::type_of(value).getNumElements() == 1 ? b.reshape(value, {}) : value;
+    };
     const Value scale = b.div(b.mul(number(n[1]), number(n[4])), number(n[6]));
     const Value result = to_integers(b, b.mul(b.cast(sum, b.f32()), scale), number(n[7]), Build::element_of(n[7]));
     return {from_images(b, result, Build::rank_of(n[0]))};

@@ -18,7 +18,10 @@ constexpr int64_t kStepsMax = 2048;
 class Recurrent {
    public:
     Recurrent(Node& n, int64_t gates, std::vector<std::string> activations, int64_t functions)
-        : n_(n), gates_(gates), names_(n.texts("activations")), alphas_(n.numbers("activation_alpha")),
+        : n_(n),
+          gates_(gates),
+          names_(n.texts("activations")),
+          alphas_(n.numbers("activation_alpha")),
           betas_(n.numbers("activation_beta")) {
         Build& b = n.b;
         batch_first_ = n.flag("layout");
@@ -27,9 +30,11 @@ class Recurrent {
         if (shape.size() != 3) refuse("the input must have three dimensions");
         steps = shape[0];
         batch = shape[1];
-        if (steps < 1 || steps > kStepsMax) refuse("the sequence has {} steps; at most {} are possible", steps, kStepsMax);
+        if (steps < 1 || steps > kStepsMax)
+            refuse("the sequence has {} steps; at most {} are possible", steps, kStepsMax);
         const std::string direction = n.text("direction", "forward");
-        if (direction != "forward" && direction != "reverse" && direction != "bidirectional") refuse("the direction is {}", in_quotes(direction));
+        if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+            refuse("the direction is {}", in_quotes(direction));
         directions = direction == "bidirectional" ? 2 : 1;
         reverse_ = direction == "reverse";
         const Shape weights = Build::shape_of(n[2]);
@@ -44,7 +49,8 @@ class Recurrent {
         }
         if (names_.empty())
             for (int64_t d = 0; d < directions; d++) llvm::append_range(names_, activations);
-        if (static_cast<int64_t>(names_.size()) != directions * functions) refuse("there must be {} activations", directions * functions);
+        if (static_cast<int64_t>(names_.size()) != directions * functions)
+            refuse("there must be {} activations", directions * functions);
         functions_ = functions;
         clip_ = n.number("clip", 0);
     }
@@ -69,8 +75,8 @@ class Recurrent {
         return b.reshape(b.narrow(all, 0, direction, 1), {batch, hidden});
     }
 
-    // The input of each step times its weights, plus the biases of the input, and those of the state in the gates before
-    // `state_biases`: steps x batch x gates * hidden.
+    // The input of each step times its weights, plus the biases of the input, and those of the state in the gates
+    // before `state_biases`: steps x batch x gates * hidden.
     Value projected(int64_t direction, int64_t state_biases) const {
         Build& b = n_.b;
         const Shape shape = Build::shape_of(input_);
@@ -81,7 +87,9 @@ class Recurrent {
             if (state_biases > 0) {
                 const Value state = b.narrow(biases, 0, gates_ * hidden, state_biases * hidden);
                 Value padded = state;
-                if (state_biases < gates_) padded = b.concat({state, b.splat(0, Build::element_of(state), {(gates_ - state_biases) * hidden})}, 0);
+                if (state_biases < gates_)
+                    padded =
+                        b.concat({state, b.splat(0, Build::element_of(state), {(gates_ - state_biases) * hidden})}, 0);
                 result = b.add(result, padded);
             }
         }
@@ -100,11 +108,14 @@ class Recurrent {
         if (clip_ > 0) x = b.min(b.max(x, -clip_), clip_);
         const auto i = static_cast<size_t>(direction * functions_ + function);
         // The parameters are those of the activations that have some, in order.
-        const auto parameter = [&](const std::vector<float>& all) { return i < all.size() ? std::optional(all[i]) : std::nullopt; };
+        const auto parameter = [&](const std::vector<float>& all) {
+            return i < all.size() ? std::optional(all[i]) : std::nullopt;
+        };
         return activation(b, names_[i], x, parameter(alphas_), parameter(betas_));
     }
 
-    // Calls step(t) in the order of a direction. It returns the state after the step; the results are those of all steps.
+    // Calls step(t) in the order of a direction. It returns the state after the step; the results are those of all
+    // steps.
     template <typename Step>
     llvm::SmallVector<Value> walk(int64_t direction, Step step) const {
         const bool backwards = reverse_ || direction == 1;
@@ -162,7 +173,8 @@ Values rnn(Node& n) {
     for (int64_t d = 0; d < r.directions; d++) {
         const Value inputs = r.projected(d, 1), weights = r.state_weights(d, 0, 1);
         Value h = r.initial(5, d);
-        states.push_back(r.walk(d, [&](int64_t t) { return h = r.activate(d, 0, b.add(r.at(inputs, t), b.matmul(h, weights))); }));
+        states.push_back(
+            r.walk(d, [&](int64_t t) { return h = r.activate(d, 0, b.add(r.at(inputs, t), b.matmul(h, weights))); }));
     }
     return r.results(states, {});
 }
@@ -177,7 +189,9 @@ Values lstm(Node& n) {
     for (int64_t d = 0; d < r.directions; d++) {
         const Value inputs = r.projected(d, 4), weights = r.state_weights(d, 0, 4), peepholes = r.part(7, d);
         // Peepholes are in the order input, output, forget.
-        const auto peep = [&](Value x, Value cell, int64_t i) { return peepholes ? b.add(x, b.mul(cell, r.gate(peepholes, i))) : x; };
+        const auto peep = [&](Value x, Value cell, int64_t i) {
+            return peepholes ? b.add(x, b.mul(cell, r.gate(peepholes, i))) : x;
+        };
         Value h = r.initial(5, d), c = r.initial(6, d);
         states.push_back(r.walk(d, [&](int64_t t) {
             const Value all = b.add(r.at(inputs, t), b.matmul(h, weights));

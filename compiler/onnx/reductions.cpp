@@ -85,7 +85,8 @@ Values reduction(Node& n) {
 // What is composed.
 template <Value (*function)(Build&, Value)>
 Values float_reduction(Node& n) {
-    return reduce(n, 18, [&](Value rows) { return in_f32(n.b, rows, [&](Value wide) { return function(n.b, wide); }); });
+    return reduce(n, 18,
+                  [&](Value rows) { return in_f32(n.b, rows, [&](Value wide) { return function(n.b, wide); }); });
 }
 
 template <Reduction function>

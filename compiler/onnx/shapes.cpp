@@ -93,7 +93,8 @@ Values transpose(Node& n) {
     return {n.b.transpose(n[0], permutation)};
 }
 
-// ---- Some of the elements, and more of them ---------------------------------------------------------------------------
+// ---- Some of the elements, and more of them
+// ---------------------------------------------------------------------------
 
 // Where a slice of one dimension begins, and how many elements it has.
 struct Range {
@@ -135,13 +136,14 @@ Values slice(Node& n) {
 Values split(Node& n) {
     const int64_t axis = axis_of(n.integer("axis", 0), Build::rank_of(n[0]));
     const int64_t size = Build::shape_of(n[0])[static_cast<size_t>(axis)];
-    std::optional<Shape> parts = n.version < 2 && n.optional(1) ? n.constant_integers(1, "split")
-                                                                : n.attribute_or_input("split", 1, 13);
+    std::optional<Shape> parts =
+        n.version < 2 && n.optional(1) ? n.constant_integers(1, "split") : n.attribute_or_input("split", 1, 13);
     if (!parts) {
         const auto count = static_cast<int64_t>(n.outputs());
         if (n.integer("num_outputs", count) != count) refuse("num_outputs is not the number of outputs");
         const int64_t each = count == 0 ? 0 : (size + count - 1) / count;
-        if (n.version < 18 && size != each * count) refuse("{} elements cannot be split into {} equal parts", size, count);
+        if (n.version < 18 && size != each * count)
+            refuse("{} elements cannot be split into {} equal parts", size, count);
         parts.emplace();
         for (int64_t rest = size; static_cast<int64_t>(parts->size()) < count; rest -= parts->back())
             parts->push_back(std::min(each, rest));
@@ -178,7 +180,8 @@ Values tile(Node& n) {
     Shape apart, repeated, together;
     for (size_t d = 0; d < from.size(); d++) {
         int64_t size;
-        if (repeats[d] < 0 || __builtin_mul_overflow(from[d], repeats[d], &size)) refuse("a dimension is repeated {} times", repeats[d]);
+        if (repeats[d] < 0 || __builtin_mul_overflow(from[d], repeats[d], &size))
+            refuse("a dimension is repeated {} times", repeats[d]);
         apart.append({1, from[d]});
         repeated.append({repeats[d], from[d]});
         together.push_back(size);
@@ -205,7 +208,8 @@ Values pad(Node& n) {
     Build& b = n.b;
     const int64_t rank = Build::rank_of(n[0]);
     const std::string mode = n.text("mode", "constant");
-    if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") refuse("the mode {} is not supported", in_quotes(mode));
+    if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+        refuse("the mode {} is not supported", in_quotes(mode));
     const std::optional<Shape> pads = n.attribute_or_input(n.version < 2 ? "paddings" : "pads", 1, 11);
     std::optional<Shape> axes = n.version < 18 ? std::nullopt : n.attribute_or_input("axes", 3, 18);
     if (!axes) {
@@ -270,9 +274,11 @@ Values depth_to_space(Node& n) {
 Values space_to_depth(Node& n) {
     const int64_t block = block_of(n);
     const Shape s = Build::shape_of(n[0]);
-    if (s[2] % block != 0 || s[3] % block != 0) refuse("blocks of {} x {} do not divide images of {} x {}", block, block, s[2], s[3]);
+    if (s[2] % block != 0 || s[3] % block != 0)
+        refuse("blocks of {} x {} do not divide images of {} x {}", block, block, s[2], s[3]);
     const Value apart = n.b.reshape(n[0], {s[0], s[1], s[2] / block, block, s[3] / block, block});
-    return {n.b.reshape(n.b.transpose(apart, {0, 3, 5, 1, 2, 4}), {s[0], s[1] * block * block, s[2] / block, s[3] / block})};
+    return {n.b.reshape(n.b.transpose(apart, {0, 3, 5, 1, 2, 4}),
+                        {s[0], s[1] * block * block, s[2] / block, s[3] / block})};
 }
 
 // ---- Constants ------------------------------------------------------------------------------------------------------
@@ -281,7 +287,8 @@ Values shape(Node& n) {
     const Shape all = Build::shape_of(n[0]);
     const auto rank = static_cast<int64_t>(all.size());
     const Range range = range_of_slice(n.integer("start", 0), n.integer("end", rank), 1, rank);
-    return {n.b.integers(llvm::ArrayRef(all).slice(static_cast<size_t>(range.start), static_cast<size_t>(range.count)))};
+    return {
+        n.b.integers(llvm::ArrayRef(all).slice(static_cast<size_t>(range.start), static_cast<size_t>(range.count)))};
 }
 
 Values size(Node& n) { return {n.b.reshape(n.b.integers({Build::type_of(n[0]).getNumElements()}), {})}; }
@@ -317,8 +324,9 @@ Values range(Node& n) {
         [&]<typename Numbers>(const Numbers& start) -> Values {
             using Number = typename Numbers::value_type;
             const Number first = start[0], step = std::get<Numbers>(all[2]->numbers)[0];
-            const double steps = std::ceil((static_cast<double>(std::get<Numbers>(all[1]->numbers)[0]) -
-                                            static_cast<double>(first)) / static_cast<double>(step));
+            const double steps =
+                std::ceil((static_cast<double>(std::get<Numbers>(all[1]->numbers)[0]) - static_cast<double>(first)) /
+                          static_cast<double>(step));
             if (!(steps <= static_cast<double>(kRangeMax))) refuse("the range has more than {} elements", kRangeMax);
             Numbers numbers;
             for (int64_t i = 0; i < static_cast<int64_t>(steps); i++)

@@ -164,8 +164,8 @@ Values conv_transpose(Node& n) {
         wanted = in_two(wanted, rank, 1, "output_shape");
         for (unsigned d = 0; d < 2; d++) {
             const int64_t sum = w.stride[d] * (from[d + 1] - 1) + more[d] + reach_of(w, d) - wanted[d];
-            // Less than nothing: the result is larger than what the images reach.
-            w.before[d] = padding == "SAME_UPPER" ? sum / 2 : sum - sum / 2;
+            // Less than nothing: the result ends behind what the images reach.
+            w.before[d] = sum < 0 ? 0 : padding == "SAME_UPPER" ? sum / 2 : sum - sum / 2;
             w.after[d] = sum - w.before[d];
         }
     }

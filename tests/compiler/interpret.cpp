@@ -27,13 +27,13 @@ using Integers = Elements::Integers;
 // The dialect folds no product, window, or sort: these are written again, as plainly as possible.
 class Interpreter {
    public:
-    explicit Interpreter(const compiler::Store& store)
-        : tensors_(const_cast<compiler::Store&>(store), {}, nullptr) {}
+    explicit Interpreter(const compiler::Store& store) : tensors_(const_cast<compiler::Store&>(store), {}, nullptr) {}
 
     std::vector<Elements> run(mlir::func::FuncOp function, const std::vector<Elements>& inputs) {
         if (inputs.size() != function.getNumArguments()) throw std::runtime_error("another number of inputs");
         for (unsigned i = 0; i < inputs.size(); i++) {
-            if (inputs[i].type != function.getArgument(i).getType()) throw std::runtime_error("an input of another type");
+            if (inputs[i].type != function.getArgument(i).getType())
+                throw std::runtime_error("an input of another type");
             values_[function.getArgument(i)] = inputs[i];
         }
         std::vector<Elements> results;
@@ -111,7 +111,8 @@ class Interpreter {
                 for (int64_t j = 0; j < n; j++) {
                     double sum = 0;
                     for (int64_t x = 0; x < k; x++)
-                        sum += number(in[0], (matrix(a, p) * m + i) * k + x) * number(in[1], (matrix(b, p) * k + x) * n + j);
+                        sum += number(in[0], (matrix(a, p) * m + i) * k + x) *
+                               number(in[1], (matrix(b, p) * k + x) * n + j);
                     result.push_back(sum);
                 }
         return rounded(op.getType(), result);
@@ -139,7 +140,8 @@ class Interpreter {
                         double sum = 0;
                         in_window(op.getWindows(), image, y, x, [&](int64_t row, int64_t column, int64_t i, int64_t j) {
                             for (int64_t c = 0; c < filter[2]; c++)
-                                sum += number(in[0], ((n * image[1] + row) * image[2] + column) * image[3] + f / each * filter[2] + c) *
+                                sum += number(in[0], ((n * image[1] + row) * image[2] + column) * image[3] +
+                                                         f / each * filter[2] + c) *
                                        number(in[1], ((i * filter[1] + j) * filter[2] + c) * filter[3] + f);
                         });
                         result.push_back(sum);
@@ -157,7 +159,8 @@ class Interpreter {
                     for (int64_t c = 0; c < shape[3]; c++) {
                         double sum = 0, count = 0, best = -std::numeric_limits<double>::infinity(), place = -1;
                         in_window(op.getWindows(), image, y, x, [&](int64_t row, int64_t column, int64_t, int64_t) {
-                            const double pixel = number(in[0], ((n * image[1] + row) * image[2] + column) * image[3] + c);
+                            const double pixel =
+                                number(in[0], ((n * image[1] + row) * image[2] + column) * image[3] + c);
                             sum += pixel;
                             if (count++ == 0 || pixel > best) {
                                 best = pixel;
@@ -166,10 +169,18 @@ class Interpreter {
                         });
                         if (count == 0) throw std::runtime_error("a window without pixels");
                         switch (op.getFunction()) {
-                            case Pooling::max: result.push_back(best); break;
-                            case Pooling::argmax: result.push_back(place); break;
-                            case Pooling::average: result.push_back(sum / count); break;
-                            case Pooling::average_all: result.push_back(sum / whole); break;
+                            case Pooling::max:
+                                result.push_back(best);
+                                break;
+                            case Pooling::argmax:
+                                result.push_back(place);
+                                break;
+                            case Pooling::average:
+                                result.push_back(sum / count);
+                                break;
+                            case Pooling::average_all:
+                                result.push_back(sum / whole);
+                                break;
                         }
                     }
         return rounded(op.getType(), result);
@@ -177,9 +188,9 @@ class Interpreter {
 
     static Elements run_op(PadOp op, llvm::ArrayRef<Elements> in) {
         const auto from = in[0].type.getShape(), shape = op.getType().getShape();
-        const auto value = mlir::isa<mlir::FloatAttr>(op.getValue())
-                               ? mlir::cast<mlir::FloatAttr>(op.getValue()).getValueAsDouble()
-                               : static_cast<double>(*mlir::cast<mlir::IntegerAttr>(op.getValue()).getValue().getRawData());
+        const auto scalar = mlir::RankedTensorType::get({}, op.getType().getElementType());
+        const double value =
+            number(*elements_of(mlir::DenseElementsAttr::get(scalar, mlir::Attribute(op.getValue()))), 0);
         const llvm::SmallVector<int64_t> strides = dense_strides(shape), inner = dense_strides(from);
         std::vector<double> result;
         for (int64_t i = 0; i < op.getType().getNumElements(); i++) {
@@ -243,7 +254,8 @@ class Interpreter {
 
 }  // namespace
 
-std::vector<Elements> interpret(mlir::ModuleOp module, const compiler::Store& store, const std::vector<Elements>& inputs) {
+std::vector<Elements> interpret(mlir::ModuleOp module, const compiler::Store& store,
+                                const std::vector<Elements>& inputs) {
     return Interpreter(store).run(module.lookupSymbol<mlir::func::FuncOp>("main"), inputs);
 }
 
