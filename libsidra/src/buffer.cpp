@@ -19,8 +19,7 @@ sidra_status bad_ref(const char* call, const char* name, const sidra_buffer& buf
                     name, bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), offset, buffer.id,
                     buffer.size);
     if (access == Access::kWrite && buffer.readonly)
-        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} is read-only", name,
-                    buffer.id);
+        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} is read-only", name, buffer.id);
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not",
                 name, alignment, offset, buffer.id);
 }

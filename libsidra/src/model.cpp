@@ -273,8 +273,7 @@ sidra_status sidra_model_find_variant(sidra_model* model, const uint32_t* const*
             *variant = v;
             return SIDRA_OK;
         }
-        return fail(SIDRA_ERROR_NOT_FOUND, call,
-                    "model {} ({}) has no variant for these shapes of inputs; it takes {}", model->id,
-                    quoted(manifest.name()), all_shapes(manifest));
+        return fail(SIDRA_ERROR_NOT_FOUND, call, "model {} ({}) has no variant for these shapes of inputs; it takes {}",
+                    model->id, quoted(manifest.name()), all_shapes(manifest));
     });
 }

@@ -40,7 +40,7 @@ struct sidra_model : sidra::Handle {
     std::vector<sidra_program*> programs;
     std::vector<std::unique_ptr<sidra::ModelVariant>> variants;
 
-    std::mutex mutex;  // one deployment at a time; protects the file's descriptor
+    std::mutex mutex;                                   // one deployment at a time; protects the file's descriptor
     std::vector<std::atomic<sidra_weights*>> matrices;  // null: not on crossbars yet
     std::atomic<bool> programmed{false};                // all of them, completely; never becomes false again
 };

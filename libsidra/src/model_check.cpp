@@ -19,10 +19,10 @@ namespace {
 using Finding = std::string;
 
 // Returns from the calling function with what is wrong, behind the name of the part.
-#define TRY_PART(finding, ...)                                           \
-    do {                                                                 \
+#define TRY_PART(finding, ...)                                            \
+    do {                                                                  \
         if (const Finding found = (finding); !found.empty()) [[unlikely]] \
-            return fmt::format(__VA_ARGS__) + found;                     \
+            return fmt::format(__VA_ARGS__) + found;                      \
     } while (0)
 
 constexpr uint32_t kNoProgram = UINT32_MAX;  // of a Matmul
@@ -129,8 +129,7 @@ class Calls {
         if (operands.size() > SIDRA_VECTOR_OPERANDS_MAX)
             return fmt::format("it has {} operands, at most {} are allowed", operands.size(),
                                SIDRA_VECTOR_OPERANDS_MAX);
-        for (uint32_t i = 0; i < operands.size(); ++i)
-            TRY_PART(check(*operands[i]), "operand {}: ", i);
+        for (uint32_t i = 0; i < operands.size(); ++i) TRY_PART(check(*operands[i]), "operand {}: ", i);
         return {};
     }
 

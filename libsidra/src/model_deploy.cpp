@@ -83,8 +83,8 @@ class Creation {
         options.label = matrix.name()->c_str();
         sidra_weights* weights = nullptr;
         const auto* values = reinterpret_cast<const int8_t*>(values_.get());
-        if (const sidra_status status = sidra_weights_create_s8(
-                handle_of(model_.context), matrix.k(), matrix.n(), values, matrix.n(), nullptr, &options, &weights);
+        if (const sidra_status status = sidra_weights_create_s8(handle_of(model_.context), matrix.k(), matrix.n(),
+                                                                values, matrix.n(), nullptr, &options, &weights);
             status != SIDRA_OK)
             return fail_part(call_, model_, name, status);
         model_.matrices[index].store(weights, std::memory_order_release);

@@ -63,10 +63,10 @@ sidra_status check_header(const char* call, const std::string& path, const FileH
     if (header.reserved != 0) return damaged(fmt::format("reserved is {:#x}, must be 0", header.reserved));
     if (header.manifest_offset % format::kManifestAlignment != 0 || header.manifest_offset < sizeof header ||
         header.manifest_offset > size || header.manifest_size > size - header.manifest_offset)
-        return damaged(fmt::format(
-            "the manifest has {} bytes from {} on; it must lie between the header and the end of the "
-            "file, at a multiple of {}",
-            header.manifest_size, header.manifest_offset, format::kManifestAlignment));
+        return damaged(
+            fmt::format("the manifest has {} bytes from {} on; it must lie between the header and the end of the "
+                        "file, at a multiple of {}",
+                        header.manifest_size, header.manifest_offset, format::kManifestAlignment));
     if (header.manifest_size > format::kManifestBytesMax)
         return damaged(fmt::format("manifest_size is {}, at most {} are allowed", header.manifest_size,
                                    format::kManifestBytesMax));
@@ -146,7 +146,7 @@ sidra_status ModelFile::read_bytes(const char* call, uint64_t offset, std::byte*
     const int64_t got = read_file(fd_, offset, memory, size);
     if (got < 0)
         return fail(status_of_errno(static_cast<int>(got)) == SIDRA_ERROR_OUT_OF_MEMORY ? SIDRA_ERROR_OUT_OF_MEMORY
-                                                                                       : SIDRA_ERROR_INVALID_ARGUMENT,
+                                                                                        : SIDRA_ERROR_INVALID_ARGUMENT,
                     call, "{}: {} bytes from {} on cannot be read: {} (errno {}); check the storage", path_, size,
                     offset, std::generic_category().message(static_cast<int>(-got)), -got);
     if (static_cast<uint64_t>(got) == size) return SIDRA_OK;

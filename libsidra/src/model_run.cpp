@@ -77,7 +77,8 @@ sidra_status make_graph(const char* call, sidra_model* model, uint32_t number) {
 sidra_status wait_for_last(const char* call, sidra_stream* stream, const Point& last) {
     if (!last.queue || last.state() != Point::State::kPending) return SIDRA_OK;
     const sidra_status status = wait_point(call, stream, last);
-    return last.state() == Point::State::kPending ? status : SIDRA_OK;  // it may have failed meanwhile, and is over then
+    return last.state() == Point::State::kPending ? status
+                                                  : SIDRA_OK;  // it may have failed meanwhile, and is over then
 }
 
 // Queues a run; the variant's lock is held. latest: when a wait for room in the ring ends.
@@ -103,26 +104,57 @@ sidra_status check_run(const char* call, sidra_stream** stream, sidra_model** mo
 sidra_status check_idle(const char* call, const sidra_model& model, uint32_t variant) {
     if (!model.variants[variant]->running) [[likely]]
         return SIDRA_OK;
-    return fail(SIDRA_ERROR_BUSY, call,
-                "another thread is in sidra_model_run() with variant {} of model {}; load the model once for each thread "
-                "that runs it, or take turns",
-                variant, model.id);
+    return fail(
+        SIDRA_ERROR_BUSY, call,
+        "another thread is in sidra_model_run() with variant {} of model {}; load the model once for each thread "
+        "that runs it, or take turns",
+        variant, model.id);
 }
 
-// A thread in sidra_model_run().
+// A thread in sidra_model_run(): no other one uses the variant meanwhile, except for its buffer.
 class Turn {
    public:
-    explicit Turn(ModelVariant* variant) : variant_(*variant) { variant_.running = true; }
+    explicit Turn(ModelVariant* variant) : variant_(*variant) {}
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
     ~Turn() {
+        if (!begun_) return;
         const std::lock_guard lock(variant_.mutex);
         variant_.running = false;
+    }
+    // Returns the end of the run before this one.
+    sidra_status begin(const char* call, sidra_model* model, uint32_t variant, Point* last) {
+        const std::lock_guard lock(variant_.mutex);
+        SIDRA_TRY(check_idle(call, *model, variant));
+        SIDRA_TRY(check_deployed(call, model));
+        SIDRA_TRY(make_work(call, model, variant));
+        *last = variant_.last;
+        variant_.running = begun_ = true;
+        return SIDRA_OK;
+    }
+    // Returns the end of the run that it queues.
+    sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t variant, uint64_t deadline,
+                        Point* run) {
+        const std::lock_guard lock(variant_.mutex);
+        SIDRA_TRY(sidra::launch(call, stream, model, variant, deadline));
+        *run = variant_.last;
+        return SIDRA_OK;
     }
 
    private:
     ModelVariant& variant_;
+    bool begun_ = false;
 };
+
+void copy_in(const Tensors& tensors, const void* const* from, std::byte* memory) {
+    for (uint32_t i = 0; from != nullptr && i < tensors.size(); ++i)
+        if (from[i] != nullptr) std::memcpy(memory + tensors[i]->at()->offset(), from[i], tensor_bytes(*tensors[i]));
+}
+
+void copy_out(const Tensors& tensors, const std::byte* memory, void* const* to) {
+    for (uint32_t i = 0; to != nullptr && i < tensors.size(); ++i)
+        if (to[i] != nullptr) std::memcpy(to[i], memory + tensors[i]->at()->offset(), tensor_bytes(*tensors[i]));
+}
 
 // Names the call of the model at which the run has failed.
 sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Point& run,
@@ -142,8 +174,7 @@ using namespace sidra;
 sidra_status sidra_model_get_buffer(sidra_model* model, uint32_t variant, sidra_buffer** buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "model", model));
-        if (buffer == nullptr)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the handle");
+        if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the handle");
         SIDRA_TRY(check_variant(call, *model, variant));
         const std::lock_guard lock(model->variants[variant]->mutex);
         SIDRA_TRY(make_work(call, model, variant));
@@ -165,45 +196,23 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
                              void* const* outputs, uint64_t deadline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check_run(call, &stream, &model, variant));
-        ModelVariant& its = *model->variants[variant];
-        const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
-        std::unique_lock lock(its.mutex);
-        SIDRA_TRY(check_idle(call, *model, variant));
-        SIDRA_TRY(check_deployed(call, model));
-        SIDRA_TRY(make_work(call, model, variant));
-        const Turn turn(&its);
-        const Point last = its.last;
-        lock.unlock();
+        Turn turn(model->variants[variant].get());
+        Point last, run;
+        SIDRA_TRY(turn.begin(call, model, variant, &last));
         void* memory = nullptr;
-        SIDRA_TRY(sidra_buffer_map(its.work, &memory));
-        auto* const bytes = static_cast<std::byte*>(memory);
-
-        // A run that has failed is over, too.
-        if (last.queue)
-            if (const sidra_status status = wait_for(call, last, deadline); status == SIDRA_ERROR_TIMEOUT)
-                return status;
-        if (inputs != nullptr)
-            for (uint32_t i = 0; i < manifest.inputs()->size(); ++i)
-                if (inputs[i] != nullptr) {
-                    const format::Tensor& input = *manifest.inputs()->Get(i);
-                    std::memcpy(bytes + input.at()->offset(), inputs[i], tensor_bytes(input));
-                }
-        lock.lock();
-        SIDRA_TRY(launch(call, stream, model, variant, deadline));
-        const Point run = its.last;
-        lock.unlock();
+        SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
+        if (last.queue && wait_for(call, last, deadline) == SIDRA_ERROR_TIMEOUT)
+            return SIDRA_ERROR_TIMEOUT;  // a run that has failed is over, too
+        const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
+        copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
+        SIDRA_TRY(turn.launch(call, stream, model, variant, deadline, &run));
         {
-            const std::lock_guard stream_lock(stream->lock);
+            const std::lock_guard lock(stream->lock);
             flush(stream);
         }
         if (const sidra_status status = wait_for(call, run, deadline); status != SIDRA_OK)
             return fail_run(call, *model, variant, run, status);
-        if (outputs != nullptr)
-            for (uint32_t i = 0; i < manifest.outputs()->size(); ++i)
-                if (outputs[i] != nullptr) {
-                    const format::Tensor& output = *manifest.outputs()->Get(i);
-                    std::memcpy(outputs[i], bytes + output.at()->offset(), tensor_bytes(output));
-                }
+        copy_out(*manifest.outputs(), static_cast<const std::byte*>(memory), outputs);
         reap(stream);
         return SIDRA_OK;
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A C++20 interface over sidra.h and functions.h, header only: handles that destroy themselves, exceptions instead of
+// A C++20 interface over sidra.h, functions.h and model.h, header only: handles that destroy themselves, exceptions instead of
 // status codes, and spans instead of pointers.
 //
 //   sidra::Device device = sidra::Device::open();
@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "sidra/functions.h"
+#include "sidra/model.h"
 #include "sidra/sidra.h"
 
 namespace sidra {
@@ -522,6 +523,81 @@ class Graph : public detail::Owner<sidra_graph, sidra_graph_destroy> {
     Graph(sidra_graph* graph, detail::Parent parent) : Owner(graph, std::move(parent)) {}
 };
 
+// ---- Compiled models
+
+struct ModelProgress {
+    uint64_t done, total;  // weights
+    bool complete() const { return done == total; }
+};
+
+class Model : public detail::Owner<sidra_model, sidra_model_destroy> {
+   public:
+    using Owner::Owner;
+    // Loads a .sidra file.
+    Model(const Context& context, const std::string& path) : Owner(load(context, path), context.keep()) {}
+
+    sidra_model_info info() const {
+        auto info = detail::init<sidra_model_info>();
+        detail::check(sidra_model_get_info(get(), &info));
+        return info;
+    }
+    sidra_model_variant_info variant(uint32_t variant) const {
+        auto info = detail::init<sidra_model_variant_info>();
+        detail::check(sidra_model_get_variant(get(), variant, &info));
+        return info;
+    }
+    sidra_model_tensor input(uint32_t variant, uint32_t index) const {
+        auto tensor = detail::init<sidra_model_tensor>();
+        detail::check(sidra_model_get_input(get(), variant, index, &tensor));
+        return tensor;
+    }
+    sidra_model_tensor output(uint32_t variant, uint32_t index) const {
+        auto tensor = detail::init<sidra_model_tensor>();
+        detail::check(sidra_model_get_output(get(), variant, index, &tensor));
+        return tensor;
+    }
+    sidra_model_matrix matrix(uint32_t index) const {
+        auto matrix = detail::init<sidra_model_matrix>();
+        detail::check(sidra_model_get_matrix(get(), index, &matrix));
+        return matrix;
+    }
+    // The variant whose inputs have these shapes; throws NOT_FOUND if there is none.
+    uint32_t find(std::span<const std::vector<uint32_t>> shapes) const {
+        std::vector<const uint32_t*> sizes;
+        std::vector<uint32_t> ranks;
+        for (const auto& shape : shapes) {
+            sizes.push_back(shape.data());
+            ranks.push_back(static_cast<uint32_t>(shape.size()));
+        }
+        uint32_t variant = 0;
+        detail::check(sidra_model_find_variant(get(), sizes.data(), ranks.data(), static_cast<uint32_t>(shapes.size()),
+                                               &variant));
+        return variant;
+    }
+    ModelProgress progress() const {
+        ModelProgress progress{};
+        detail::check(sidra_model_progress(get(), &progress.done, &progress.total));
+        return progress;
+    }
+    // An input or output in the memory of its variant.
+    template <typename T = std::byte>
+    std::span<T> data(uint32_t variant, const sidra_model_tensor& tensor) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        sidra_buffer* buffer = nullptr;
+        void* address = nullptr;
+        detail::check(sidra_model_get_buffer(get(), variant, &buffer));
+        detail::check(sidra_buffer_map(buffer, &address));
+        return {reinterpret_cast<T*>(static_cast<std::byte*>(address) + tensor.offset), tensor.bytes / sizeof(T)};
+    }
+
+   private:
+    static sidra_model* load(const Context& context, const std::string& path) {
+        sidra_model* model = nullptr;
+        detail::check(sidra_model_load(context.get(), path.c_str(), &model));
+        return model;
+    }
+};
+
 // ---- Stream
 
 class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
@@ -719,6 +795,27 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_sort_async(get(), &whole));
     }
 
+    // Compiled models.
+    void deploy(const Model& model) { detail::check(sidra_model_deploy_async(get(), model.get())); }
+    // Queues a run with the inputs that are in the memory of the variant.
+    void launch(const Model& model, uint32_t variant) {
+        detail::check(sidra_model_run_async(get(), model.get(), variant));
+    }
+    // Copies inputs in and outputs out, and waits. A pointer that is null leaves its input or output in the memory.
+    void run(const Model& model, uint32_t variant, std::span<const void* const> inputs, std::span<void* const> outputs) {
+        require_pointers(model, variant, inputs.size(), outputs.size());
+        detail::check(
+            sidra_model_run(get(), model.get(), variant, inputs.data(), outputs.data(), SIDRA_NEVER));
+    }
+    // False: the deadline passed.
+    [[nodiscard]] bool run(const Model& model, uint32_t variant, std::span<const void* const> inputs,
+                           std::span<void* const> outputs, Deadline deadline) {
+        require_pointers(model, variant, inputs.size(), outputs.size());
+        return detail::check_or(
+            sidra_model_run(get(), model.get(), variant, inputs.data(), outputs.data(), deadline.value()),
+            SIDRA_ERROR_TIMEOUT);
+    }
+
     // Functions on arrays: see sidra/functions.h. What may be left out there is a pointer here.
     void add(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_add>(size, &out, &a, &b); }
     void sub(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_sub>(size, &out, &a, &b); }
@@ -886,6 +983,16 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     template <auto kFunction, typename... Arguments>
     void run(const Size& size, Arguments... arguments) {
         detail::check(kFunction(get(), size.data(), arguments...));
+    }
+
+    // An empty list leaves all in the memory.
+    static void require_pointers(const Model& model, uint32_t variant, size_t inputs, size_t outputs) {
+        const sidra_model_variant_info info = model.variant(variant);
+        if ((inputs != 0 && inputs != info.inputs) || (outputs != 0 && outputs != info.outputs))
+            throw Error(SIDRA_ERROR_INVALID_ARGUMENT,
+                        "run: variant " + std::to_string(variant) + " has " + std::to_string(info.inputs) +
+                            " inputs and " + std::to_string(info.outputs) + " outputs, but " + std::to_string(inputs) +
+                            " and " + std::to_string(outputs) + " pointers were given");
     }
 
     detail::Parent context_;  // of the graphs that are recorded here
