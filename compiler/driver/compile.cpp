@@ -9,6 +9,7 @@
 #include <mlir/IR/MLIRContext.h>
 #include <mlir/IR/Verifier.h>
 #include <mlir/Parser/Parser.h>
+#include <mlir/Pass/PassInstrumentation.h>
 #include <mlir/Pass/PassManager.h>
 #include <mlir/Support/FileUtilities.h>
 
@@ -18,6 +19,7 @@
 #include "emit.h"
 #include "onnx/import.h"
 #include "passes.h"
+#include "report.h"
 #include "xbar.h"
 #include "xnn.h"
 
@@ -53,6 +55,19 @@ class FirstError {
     std::mutex lock_;
     std::string text_;
     mlir::ScopedDiagnosticHandler handler_;
+};
+
+// Reports the layers when they have their matrices.
+class Reporter : public mlir::PassInstrumentation {
+   public:
+    explicit Reporter(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
+    void runAfterPass(mlir::Pass* pass, mlir::Operation* op) override {
+        if (pass->getArgument() == "xnn-weights")
+            if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op)) report_(examine(module).text());
+    }
+
+   private:
+    std::function<void(const std::string&)> report_;
 };
 
 mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext& context, Store& store, const std::string& input,
@@ -94,6 +109,8 @@ void compile(const std::string& input, const std::string& output, const Options&
     const mlir::OwningOpRef<mlir::ModuleOp> module = read(context, store, input, options, error);
 
     mlir::PassManager passes(&context);
+    if (options.report)
+        passes.addInstrumentation(std::make_unique<Reporter>(options.report));
     if (options.pipeline.empty()) {
         build_pipeline(passes);
     } else {

@@ -4,6 +4,7 @@
 #define SIDRA_COMPILER_COMPILE_H
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,7 @@ struct CompileError : std::runtime_error {
 struct Options {
     std::map<std::string, int64_t> dimensions;
     std::string pipeline, dump, reproducer;
+    std::function<void(const std::string&)> report;
 };
 
 // Throws CompileError.

@@ -39,6 +39,8 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);
             all.reproducer = text(options->reproducer);
+            if (options->report != nullptr)
+                all.report = [options](const std::string& table) { options->report(options->user, table.c_str()); };
         }
         sidra::compiler::compile(input, output, all);
         return 0;

@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
     app.add_option("--passes", pipeline, "run these passes instead, and write the module behind them as text");
     app.add_option("--dump", dump, "a folder for the module behind each pass");
     app.add_option("--reproducer", reproducer, "a file for module and passes, should a pass crash");
+    bool explain = false;
+    app.add_flag("--explain", explain, "print the layers, and what they need of the crossbars");
     CLI11_PARSE(app, argc, argv);
 
     std::vector<sidra_compile_dimension> dimensions;
@@ -48,6 +50,7 @@ int main(int argc, char** argv) {
     options.pipeline = optional(pipeline);
     options.dump = optional(dump);
     options.reproducer = optional(reproducer);
+    if (explain) options.report = [](void*, const char* text) { fmt::print("{}", text); };
     std::array<char, 4096> error{};
     if (sidra_compile(input.c_str(), output.c_str(), &options, error.data(), error.size()) == 0) return 0;
     fmt::print(stderr, "sidra-compile: {}\n", error.data());

@@ -103,17 +103,22 @@ struct Tensor {
         }
         switch (type) {
             case SIDRA_F32:
-                return put<float>(proto.float_data(), &bytes);
+                put<float>(proto.float_data(), &bytes);
+                break;
             case SIDRA_S64:
-                return put<int64_t>(proto.int64_data(), &bytes);
+                put<int64_t>(proto.int64_data(), &bytes);
+                break;
             case SIDRA_S32:
-                return put<int32_t>(proto.int32_data(), &bytes);
+                put<int32_t>(proto.int32_data(), &bytes);
+                break;
             case SIDRA_S16:
             case SIDRA_F16:
             case SIDRA_BF16:
-                return put<uint16_t>(proto.int32_data(), &bytes);
+                put<uint16_t>(proto.int32_data(), &bytes);
+                break;
             default:
-                return put<uint8_t>(proto.int32_data(), &bytes);
+                put<uint8_t>(proto.int32_data(), &bytes);
+                break;
         }
     }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "xnn.h"
+
+namespace sidra::compiler {
+namespace {
+
+constexpr int64_t kTileRows = 256, kTileColumns = 128;
+
+int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::string name_of(mlir::Location location) {
+    if (const auto name = mlir::dyn_cast<mlir::NameLoc>(location)) return name.getName().str();
+    if (const auto fused = mlir::dyn_cast<mlir::FusedLoc>(location); fused && !fused.getLocations().empty())
+        return name_of(fused.getLocations().front());
+    return "?";
+}
+
+int64_t needed(std::span<const Layer> layers, int64_t steps) {
+    int64_t sum = 0;
+    for (const Layer& layer : layers) sum += layer.crossbars * divided_up(layer.vectors, steps);
+    return sum;
+}
+
+}  // namespace
+
+bool replicate(std::span<Layer> layers, int64_t crossbars) {
+    int64_t most = 1;
+    for (const Layer& layer : layers) most = std::max(most, layer.vectors);
+    if (needed(layers, most) > crossbars) return false;
+    int64_t low = 0, high = most;  // `high` steps are possible, `low` are not
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        (needed(layers, middle) <= crossbars ? high : low) = middle;
+    }
+    for (Layer& layer : layers) layer.copies = divided_up(layer.vectors, high);
+    return true;
+}
+
+Report examine(mlir::ModuleOp module) {
+    Report report;
+    module->walk([&](mlir::Operation* op) {
+        if (!mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) return;
+        const auto weights = mlir::cast<mlir::RankedTensorType>(op->getOperand(1).getType());
+        const auto result = mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType());
+        const int64_t rows = weights.getDimSize(0), columns = weights.getDimSize(1);
+        report.layers.push_back({name_of(op->getLoc()), rows, columns,
+                                 divided_up(rows, kTileRows) * divided_up(columns, kTileColumns),
+                                 result.getNumElements() / columns});
+    });
+    replicate(report.layers, kChipCrossbars);
+    return report;
+}
+
+int64_t Report::crossbars() const {
+    int64_t sum = 0;
+    for (const Layer& layer : layers) sum += layer.crossbars;
+    return sum;
+}
+
+int64_t Report::steps() const {
+    int64_t most = 0;
+    for (const Layer& layer : layers) most = std::max(most, layer.steps());
+    return most;
+}
+
+double Report::utilisation() const {
+    int64_t weights = 0;
+    for (const Layer& layer : layers) weights += layer.weights();
+    const int64_t cells = crossbars() * kTileRows * kTileColumns;
+    return cells == 0 ? 0 : static_cast<double>(weights) / static_cast<double>(cells);
+}
+
+std::string Report::text() const {
+    size_t width = 5;
+    for (const Layer& layer : layers) width = std::max(width, std::min<size_t>(layer.name.size(), 48));
+    std::string table = fmt::format("{:{}}  {:>13}  {:>9}  {:>6}  {:>9}  {:>6}  {:>7}\n", "layer", width, "matrix",
+                                    "crossbars", "in use", "products", "copies", "steps");
+    for (const Layer& layer : layers)
+        table += fmt::format("{:{}}  {:>6} x {:>4}  {:>9}  {:>5.1f}%  {:>9}  {:>6}  {:>7}\n", layer.name.substr(0, width),
+                             width, layer.rows, layer.columns, layer.crossbars,
+                             100.0 * static_cast<double>(layer.weights()) /
+                                 static_cast<double>(layer.crossbars * kTileRows * kTileColumns),
+                             layer.vectors, layer.copies, layer.steps());
+    int64_t most = 0;
+    for (const Layer& layer : layers) most = std::max(most, layer.vectors);
+    table += fmt::format("{} layers, {} of {} crossbars, {:.1f} % of their cells in use. The slowest layer has {} products one "
+                         "after another, and {} if the chip were full of copies.\n",
+                         layers.size(), crossbars(), kChipCrossbars, 100 * utilisation(), most, steps());
+    return table;
+}
+
+}  // namespace sidra::compiler
