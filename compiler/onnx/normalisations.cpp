@@ -82,12 +82,10 @@ Values layer_norm(Node& n) {
     return {b.cast(y, Build::element_of(n[0])), b.reshape(average, ones), b.reshape(inverse, ones)};
 }
 
-// Images in which each channel has a scale and a bias.
+// The input with the channels last, where they have a scale and a bias, and back.
 Value scaled(Node& n, Value x, Value scale, Value bias) {
     Build& b = n.b;
-    const int64_t rank = Build::rank_of(x);
-    const auto channels = [&](Value vector) { return along_axis(b, b.cast(vector, b.f32()), 1, rank); };
-    return b.add(b.mul(x, channels(scale)), channels(bias));
+    return on_axis(b, x, 1, [&](Value last) { return b.add(b.mul(last, b.cast(scale, b.f32())), b.cast(bias, b.f32())); });
 }
 
 Shape pixels_of(Node& n) {

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "values/read.h"
+
 namespace sidra::compiler {
 
 using xnn::BuildError;
@@ -60,7 +62,7 @@ Elements::Integers integers(Bytes bytes) {
 }
 
 Elements::Floats floats(Bytes bytes, mlir::Type type) {
-    Elements::Floats numbers(bytes.size() / size_of(type));
+    Elements::Floats numbers(bytes.size() / element_bytes(type));
     if (type.isF32()) {
         if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
         return numbers;
@@ -160,8 +162,6 @@ mlir::Type element_type(mlir::MLIRContext* context, int data_type) {
                                  data_type == onnx::TensorProto::DOUBLE ? "; export the model with float32" : ""));
 }
 
-size_t size_of(mlir::Type element) { return (element.getIntOrFloatBitWidth() + 7) / 8; }
-
 Tensors::Kept Tensors::external(const onnx::TensorProto& tensor, size_t size) {
     std::string location;
     uint64_t offset = 0, length = size;
@@ -194,7 +194,7 @@ Tensors::Kept Tensors::external(const onnx::TensorProto& tensor, size_t size) {
 }
 
 Tensors::Kept Tensors::bytes(const onnx::TensorProto& tensor, mlir::RankedTensorType type) {
-    const auto size = static_cast<size_t>(type.getNumElements()) * size_of(type.getElementType());
+    const auto size = static_cast<size_t>(type.getNumElements()) * element_bytes(type.getElementType());
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return external(tensor, size);
     Kept kept;
     if (tensor.has_raw_data()) kept = {bytes_of(tensor.raw_data()), model_};

@@ -23,9 +23,6 @@ inline constexpr size_t kStoredBytes = 1024;
 // The element type with a number of onnx::TensorProto::DataType. Throws BuildError if the chip has no such type.
 mlir::Type element_type(mlir::MLIRContext* context, int data_type);
 
-// The size in memory of an element: a bool has a byte.
-size_t size_of(mlir::Type element);
-
 class Tensors {
    public:
     // `model` owns the messages, which the store shares.

@@ -240,16 +240,23 @@ Values average_pool(Node& n) {
     return {from_images(b, b.pool(all ? Pooling::average_all : Pooling::average, images, w.in(b)), rank)};
 }
 
-// Over all pixels, of whatever rank.
-template <Reduction function>
+// Over all pixels. Images are one window, so that they need not have their channels first for it; what has more
+// dimensions has rows of pixels.
+template <Pooling pooling>
 Value global(Node& n) {
+    Build& b = n.b;
+    const int64_t rank = Build::rank_of(n[0]);
+    if (rank < 3) refuse("images have at least three dimensions");
+    if (rank == 4) {
+        const Value images = images_of(b, n[0]);
+        const Shape shape = Build::shape_of(images);
+        return from_images(b, b.pool(pooling, images, b.windows({shape[1], shape[2]}, {1, 1}, {0, 0}, {0, 0}, {1, 1})), rank);
+    }
     Shape axes;
-    for (int64_t axis = 2; axis < Build::rank_of(n[0]); axis++) axes.push_back(axis);
-    if (axes.empty()) refuse("images have at least three dimensions");
-    return along(n.b, n[0], axes, [&](Value rows) {
-        const Value result = n.b.reduce(function, rows);
-        if (function != Reduction::sum) return result;
-        return n.b.mul(result, 1.0 / static_cast<double>(Build::shape_of(rows).back()));
+    for (int64_t axis = 2; axis < rank; axis++) axes.push_back(axis);
+    return along(b, n[0], axes, [&](Value rows) {
+        if (pooling == Pooling::max) return b.reduce(Reduction::max, rows);
+        return b.mul(b.reduce(Reduction::sum, rows), 1.0 / static_cast<double>(Build::shape_of(rows).back()));
     });
 }
 
@@ -257,8 +264,8 @@ constexpr Operator kOperators[] = {
     {"AveragePool", 1, 21, average_pool},
     {"Conv", 1, 21, conv},
     {"ConvTranspose", 1, 21, conv_transpose},
-    {"GlobalAveragePool", 1, 21, [](Node& n) -> Values { return {global<Reduction::sum>(n)}; }},
-    {"GlobalMaxPool", 1, 21, [](Node& n) -> Values { return {global<Reduction::max>(n)}; }},
+    {"GlobalAveragePool", 1, 21, [](Node& n) -> Values { return {global<Pooling::average>(n)}; }},
+    {"GlobalMaxPool", 1, 21, [](Node& n) -> Values { return {global<Pooling::max>(n)}; }},
     {"MaxPool", 1, 21, max_pool},
 };
 
