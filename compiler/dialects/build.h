@@ -23,7 +23,7 @@ class BuildError : public std::runtime_error {
 inline constexpr int64_t kRankMax = 32;
 inline constexpr int64_t kElementsMax = int64_t{1} << 38;
 inline constexpr size_t kOperationsMax = 1 << 20;
-inline constexpr int64_t kFoldedMax = int64_t{1} << 27;
+inline constexpr int64_t kFoldedMax = int64_t{1} << 25;
 
 // "2 x 3"
 std::string text_of(llvm::ArrayRef<int64_t> shape);

@@ -446,6 +446,10 @@ std::optional<Elements> elements_of(mlir::Attribute attribute) {
     if (!integer || integer.getWidth() > 64) return std::nullopt;
     Integers numbers;
     numbers.reserve(count_of(type));
+    if (integer.getWidth() == 64) {
+        llvm::append_range(numbers, dense.getValues<int64_t>());
+        return Elements{type, std::move(numbers)};
+    }
     const bool positive = integer.isUnsigned() || integer.getWidth() == 1;
     for (const llvm::APInt& x : dense.getValues<llvm::APInt>())
         numbers.push_back(positive ? static_cast<int64_t>(x.getZExtValue()) : x.getSExtValue());

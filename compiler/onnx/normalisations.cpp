@@ -85,7 +85,8 @@ Values layer_norm(Node& n) {
 // The input with the channels last, where they have a scale and a bias, and back.
 Value scaled(Node& n, Value x, Value scale, Value bias) {
     Build& b = n.b;
-    return on_axis(b, x, 1, [&](Value last) { return b.add(b.mul(last, b.cast(scale, b.f32())), b.cast(bias, b.f32())); });
+    return on_axis(b, x, 1,
+                   [&](Value last) { return b.add(b.mul(last, b.cast(scale, b.f32())), b.cast(bias, b.f32())); });
 }
 
 Shape pixels_of(Node& n) {

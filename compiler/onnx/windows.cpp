@@ -250,7 +250,8 @@ Value global(Node& n) {
     if (rank == 4) {
         const Value images = images_of(b, n[0]);
         const Shape shape = Build::shape_of(images);
-        return from_images(b, b.pool(pooling, images, b.windows({shape[1], shape[2]}, {1, 1}, {0, 0}, {0, 0}, {1, 1})), rank);
+        return from_images(b, b.pool(pooling, images, b.windows({shape[1], shape[2]}, {1, 1}, {0, 0}, {0, 0}, {1, 1})),
+                           rank);
     }
     Shape axes;
     for (int64_t axis = 2; axis < rank; axis++) axes.push_back(axis);
