@@ -110,8 +110,8 @@ class Grouping {
         const llvm::SmallVector<int64_t> space = space_of(cluster.group);
         llvm::SmallVector<int64_t> scalar(space);
         scalar.back() = 1;
-        const auto shape = mlir::cast<RankedTensorType>(op->getResult(0).getType()).getShape();
-        if (shape != llvm::ArrayRef<int64_t>(space) && shape != llvm::ArrayRef<int64_t>(scalar)) return false;
+        const auto shape = in_rank_of(op->getResult(0), space.size());
+        if (shape != space && shape != scalar) return false;
         return llvm::all_of(op->getOperands(), [&](Value operand) {
             llvm::SmallVector<int64_t> both(space);
             return xnn::broadcast(both, mlir::cast<RankedTensorType>(operand.getType()).getShape()) && both == space;
@@ -156,7 +156,7 @@ class Grouping {
         };
         for (mlir::Operation* const op : operations) {
             for (const Value operand : op->getOperands())
-                if (!is_number(operand) && !inside(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
+                if ((!is_number(operand) || is_product(*op)) && !inside(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
                     inputs.push_back(operand);
             if (llvm::any_of(op->getUsers(), [&](mlir::Operation* user) {
                     return user->getBlock() == &block_ && !inside(user);

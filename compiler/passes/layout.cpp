@@ -19,6 +19,14 @@ using Permutation = llvm::SmallVector<int64_t>;
 
 RankedTensorType type_of(Value value) { return mlir::cast<RankedTensorType>(value.getType()); }
 
+// A constant, or a view of one.
+bool is_constant(Value value) {
+    mlir::Operation* op = value.getDefiningOp();
+    while (mlir::isa_and_nonnull<xnn::ReshapeOp, xnn::TransposeOp, xnn::BroadcastOp>(op))
+        op = op->getOperand(0).getDefiningOp();
+    return mlir::isa_and_nonnull<xnn::ConstantOp>(op);
+}
+
 Permutation inverse(llvm::ArrayRef<int64_t> permutation) {
     Permutation to(permutation.size());
     for (size_t d = 0; d < to.size(); d++) to[static_cast<size_t>(permutation[d])] = static_cast<int64_t>(d);
@@ -64,8 +72,8 @@ struct BelowElementwise : mlir::OpRewritePattern<Op> {
         for (const Value operand : op->getOperands()) {
             auto other = operand.getDefiningOp<xnn::TransposeOp>();
             const bool same = other && other.getPermutation() == transpose.getPermutation();
-            if (!same && type_of(operand).getNumElements() * 16 > type.getNumElements() &&
-                type_of(operand).getNumElements() > 4096)
+            // Moving the transposition to another operand of this size would bring nothing, and would never end.
+            if (!same && !is_constant(operand) && type_of(operand).getNumElements() * 4 > type.getNumElements())
                 return failure();
         }
         const Permutation permutation(transpose.getPermutation());

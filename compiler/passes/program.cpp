@@ -45,6 +45,12 @@ llvm::SmallVector<int64_t> space_of(xnn::GroupOp group) {
     return shape;
 }
 
+llvm::SmallVector<int64_t> in_rank_of(Value value, size_t rank) {
+    llvm::SmallVector<int64_t> shape(mlir::cast<RankedTensorType>(value.getType()).getShape());
+    if (shape.size() < rank) shape.insert(shape.begin(), rank - shape.size(), 1);
+    return shape;
+}
+
 namespace {
 
 struct Refused {
@@ -127,10 +133,9 @@ class Generator {
     [[noreturn]] static void refuse(std::string why) { throw Refused{std::move(why)}; }
 
     void check_result(Value value) {
-        const auto shape = mlir::cast<RankedTensorType>(value.getType()).getShape();
         llvm::SmallVector<int64_t> wanted(space_);
         if (is_scalar(value)) wanted.back() = 1;
-        if (!llvm::equal(shape, wanted)) refuse("a result is smaller than what the group computes over");
+        if (in_rank_of(value, wanted.size()) != wanted) refuse("a result is smaller than what the group computes over");
     }
 
     // Whether something depends on the value; dead operations are still in a group that is being put together.

@@ -31,6 +31,9 @@ mlir::Operation* product_of(xnn::GroupOp group);
 // The shape over which a group computes: that to which all of its values broadcast, but the factors of its product.
 llvm::SmallVector<int64_t> space_of(xnn::GroupOp group);
 
+// The shape of a value, with dimensions of 1 in front if it has fewer than `rank`.
+llvm::SmallVector<int64_t> in_rank_of(mlir::Value value, size_t rank);
+
 // Nothing: the group does not fit into one program. *why (if not null) says what is missing.
 std::optional<Program> generate(xnn::GroupOp group, std::string* why = nullptr);
 
