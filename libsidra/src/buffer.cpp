@@ -51,7 +51,7 @@ sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t siz
 }
 
 sidra_buffer* adopt_memory(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local) {
-    sidra_buffer* made = make_object<sidra_buffer>(context);
+    Making<sidra_buffer> made(context);
     made->address = memory->address();
     made->size = memory->size();
     made->readonly = readonly;
@@ -59,7 +59,7 @@ sidra_buffer* adopt_memory(sidra_context* context, std::unique_ptr<DeviceMemory>
     made->host = memory->host();
     made->memory = std::move(memory);
     name_buffer(*made);
-    return handle_of(made);
+    return handle_of(made.finish());
 }
 
 void unname_buffer(const sidra_buffer& buffer) {

@@ -77,6 +77,27 @@ void destroy_object(T* object, Claim<T>& claim) {
     context->objects[static_cast<size_t>(T::kKind)].fetch_sub(1, std::memory_order_release);
 }
 
+// An object in the making, which an exception destroys again.
+template <typename T>
+class Making {
+   public:
+    explicit Making(sidra_context* context) : object_(make_object<T>(context)) {}
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+    ~Making() {
+        if (object_ == nullptr) return;
+        sidra_context* context = object_->context;
+        HandleTable<T>::destroy(object_);  // nobody has its handle yet
+        context->objects[static_cast<size_t>(T::kKind)].fetch_sub(1, std::memory_order_release);
+    }
+    T* operator->() const { return object_; }
+    T& operator*() const { return *object_; }
+    T* finish() { return std::exchange(object_, nullptr); }
+
+   private:
+    T* object_;
+};
+
 // Checks that an object and its user belong to the same context.
 template <typename T>
 sidra_status check_context(const char* call, const char* argument, const T* object, const sidra_context* context) {

@@ -38,7 +38,7 @@ class RecordingStream {
     RecordingStream() = default;
     RecordingStream(const RecordingStream&) = delete;
     RecordingStream& operator=(const RecordingStream&) = delete;
-    ~RecordingStream() { static_cast<void>(sidra_stream_destroy(stream_)); }
+    ~RecordingStream() { end(); }
 
     sidra_status begin(sidra_context* context) {
         constexpr uint32_t kFewest = 64;  // nothing is ever in its ring
@@ -46,6 +46,10 @@ class RecordingStream {
         options.ring_packets = kFewest;
         SIDRA_TRY(sidra_stream_create(handle_of(context), &options, &stream_));
         return sidra_graph_begin(stream_);
+    }
+    // What a shortage of memory has prevented is tried again by the destructor.
+    void end() {
+        if (sidra_stream_destroy(stream_) == SIDRA_OK) stream_ = nullptr;
     }
     sidra_stream* get() const { return stream_; }
 
@@ -70,7 +74,9 @@ sidra_status make_graph(const char* call, sidra_model* model, uint32_t number) {
         if (status != SIDRA_OK) return fail_part(call, *model, call_name(*model, number, i), status);
     }
     status = sidra_graph_end(recording.get(), &variant.graph);
-    return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("variant {}", number), status);
+    if (status != SIDRA_OK) return fail_part(call, *model, fmt::format("variant {}", number), status);
+    recording.end();
+    return SIDRA_OK;
 }
 
 // Lets the stream wait for a run that another one has not done. The variant's lock is held.
@@ -146,6 +152,11 @@ class Turn {
     bool begun_ = false;
 };
 
+void submit_batch(sidra_stream* stream) {
+    const std::lock_guard lock(stream->lock);
+    flush(stream);
+}
+
 void copy_in(const Tensors& tensors, const void* const* from, std::byte* memory) {
     for (uint32_t i = 0; from != nullptr && i < tensors.size(); ++i)
         if (from[i] != nullptr) std::memcpy(memory + tensors[i]->at()->offset(), from[i], tensor_bytes(*tensors[i]));
@@ -201,15 +212,13 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         SIDRA_TRY(turn.begin(call, model, variant, &last));
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
+        submit_batch(stream);  // the run before this one may be in it
         if (last.queue && wait_for(call, last, deadline) == SIDRA_ERROR_TIMEOUT)
             return SIDRA_ERROR_TIMEOUT;  // a run that has failed is over, too
         const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
         SIDRA_TRY(turn.launch(call, stream, model, variant, deadline, &run));
-        {
-            const std::lock_guard lock(stream->lock);
-            flush(stream);
-        }
+        submit_batch(stream);
         if (const sidra_status status = wait_for(call, run, deadline); status != SIDRA_OK)
             return fail_run(call, *model, variant, run, status);
         copy_out(*manifest.outputs(), static_cast<const std::byte*>(memory), outputs);

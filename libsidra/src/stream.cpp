@@ -169,11 +169,11 @@ sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_opti
         SIDRA_TRY(Queue::create(call, context, whole, &queue));
         const std::lock_guard lock(context->mutex);
         context->streams.reserve(context->streams.size() + 1);
-        sidra_stream* made = make_object<sidra_stream>(context);
+        Making<sidra_stream> made(context);
         made->options = whole;
-        adopt_queue(made, std::move(queue));
-        context->streams.push_back(made);
-        *stream = handle_of(made);
+        adopt_queue(&*made, std::move(queue));
+        context->streams.push_back(&*made);
+        *stream = handle_of(made.finish());
         return SIDRA_OK;
     });
 }

@@ -66,12 +66,12 @@ sidra_status make_program(const char* call, sidra_context* context, Code code, s
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, code.size_bytes(), false, &memory));
     std::memcpy(memory->host(), code.data(), code.size_bytes());
-    sidra_program* made = make_object<sidra_program>(context);
+    Making<sidra_program> made(context);
     made->memory = std::move(memory);
     const auto* copy = reinterpret_cast<const sidra_vector_instruction*>(made->memory->host());
     made->program.set({copy, code.size()}, made->memory->address(), rules, made->id);
     context->named.add_memory({Kind::kProgram, made->id}, made->memory->address(), made->memory->size());
-    *program = handle_of(made);
+    *program = handle_of(made.finish());
     return SIDRA_OK;
 }
 

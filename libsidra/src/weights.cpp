@@ -202,7 +202,7 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, context, WeightsLayout(grant.n).size(), false, &memory));
         std::memcpy(memory->host(), scale.data(), scale.size() * sizeof(float));
-        sidra_weights* made = make_object<sidra_weights>(context);
+        Making<sidra_weights> made(context);
         made->index = grant.index;
         made->k = grant.k;
         made->n = grant.n;
@@ -214,7 +214,7 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         made->scale_address = plain ? 0 : memory->address();
         made->on_device = std::move(memory);
         context->named.add_weights(made->index, made->id);
-        *weights = made;
+        *weights = made.finish();
         return SIDRA_OK;
     });
     if (status != SIDRA_OK) drop_grant(*context, grant.index);

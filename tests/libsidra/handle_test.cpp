@@ -11,6 +11,7 @@
 #include "context.h"
 #include "fake_fixture.h"
 #include "sidra/functions.h"
+#include "sidra/model.h"
 #include "sidra_vector.h"
 
 namespace sidra::test {
@@ -266,6 +267,28 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_graph_launch_async(s, graph));
         BAD(sidra_graph_launch_async(stream, g));
         BAD(sidra_graph_operations(g, &u32));
+        // There is no good model here; what is of another kind is refused as one, too.
+        auto* m = static_cast<sidra_model*>(as_graph);
+        auto model_info = SIDRA_INIT(sidra_model_info);
+        auto variant_info = SIDRA_INIT(sidra_model_variant_info);
+        auto tensor = SIDRA_INIT(sidra_model_tensor);
+        auto matrix = SIDRA_INIT(sidra_model_matrix);
+        uint64_t many = 0;
+        BAD(sidra_model_load(c, "/dev/null", &m));
+        BAD(sidra_model_get_info(m, &model_info));
+        BAD(sidra_model_get_variant(m, 0, &variant_info));
+        BAD(sidra_model_get_input(m, 0, 0, &tensor));
+        BAD(sidra_model_get_output(m, 0, 0, &tensor));
+        BAD(sidra_model_get_matrix(m, 0, &matrix));
+        BAD(sidra_model_find_variant(m, nullptr, nullptr, 0, &u32));
+        BAD(sidra_model_deploy_async(s, m));
+        BAD(sidra_model_deploy_async(stream, m));
+        BAD(sidra_model_progress(m, &many, &many));
+        BAD(sidra_model_get_buffer(m, 0, &new_buffer));
+        BAD(sidra_model_run_async(s, m, 0));
+        BAD(sidra_model_run_async(stream, m, 0));
+        BAD(sidra_model_run(stream, m, 0, nullptr, nullptr, 0));
+        if (m) BAD(sidra_model_destroy(m));
         // Destroying NULL is allowed.
         if (d) BAD(sidra_device_close(d));
         if (c) BAD(sidra_context_destroy(c));

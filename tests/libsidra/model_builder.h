@@ -89,7 +89,7 @@ class TestFile {
 // A perceptron as the demo's of digits: u8 [rows, inputs] -> relu -> f32 [rows, outputs], and s64 [rows] of the largest
 // output. One variant for each number of rows.
 struct Perceptron {
-    static constexpr uint32_t kInputs = 64, kHidden = 300, kOutputs = 10;
+    static constexpr uint32_t kInputs = 64, kHidden = 200, kOutputs = 10;
     Perceptron(const std::vector<uint32_t>& rows, uint32_t seed);
     TestModel model;
     // The same by plain arithmetic, with as many rows as the input has.

@@ -71,7 +71,7 @@ TEST_F(RunProgram, SaysWhatAModelTakesAndGives) {
     EXPECT_EQ(0, result.status) << result.text;
     for (const std::string line :
          {"model      perceptron\n", "compiler   model_builder 1.0\n", "options    --test\n",
-          "matrices   2, with 22200 weights on 4 to 5 of ", "  fc1.weight  64 x 300  auto\n", "programs   3\n",
+          "matrices   2, with 14800 weights on 2 to 3 of ", "  fc1.weight  64 x 200  auto\n", "programs   3\n",
           "variant 0  3 calls, ", "variant 1  3 calls, ", "  takes   pixels  u8  1 x 64\n",
           "  gives   scores  f32  5 x 10\n", "  gives   digit  s64  5\n"})
         EXPECT_NE(std::string::npos, result.text.find(line)) << result.text << "\ndoes not say: " << line;

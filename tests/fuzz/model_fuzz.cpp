@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// A compiled model, on a small chip: loaded, deployed and recorded; runs are dropped, because an input may describe
+// hours of work that is valid. An input is a byte of switches, then the file. Switch 1 makes header and hashes right,
+// where they are in the file.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "file_header.h"
+#include "hash.h"
+#include "input.h"
+#include "memory_file.h"
+#include "model_generated.h"
+#include "sidra/model.h"
+
+namespace sidra::fuzz {
+namespace {
+
+namespace fb = sidra::format;
+
+void must(sidra_status status) {
+    if (status != SIDRA_OK) fail("%s", sidra_last_error());
+}
+
+// A stream that never comes to what is queued behind its first operation.
+struct Chip {
+    sidra_device* device = nullptr;
+    sidra_context* context = nullptr;
+    sidra_stream* stream = nullptr;
+    sidra_buffer* words = nullptr;
+    uint64_t waits = 0;
+
+    Chip() {
+        setenv("SIDRA_DEVICE", "embedded", 1);
+        setenv("SIDRA_QUIET", "1", 1);
+        setenv("SIDRA_PUBLISH", "0", 1);
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        options.engine = SIDRA_ENGINE_SCALAR;
+        options.workers = 1;
+        must(sidra_device_open(0, &options, &device));
+        must(sidra_context_create(device, &context));
+        must(sidra_stream_create(context, nullptr, &stream));
+        must(sidra_buffer_create(context, sizeof(uint64_t), SIDRA_BUFFER_HOST, &words));
+    }
+};
+
+uint64_t hash_in(const std::vector<uint8_t>& file, uint64_t offset, uint64_t size) {
+    return offset <= file.size() && size <= file.size() - offset ? fb::hash_of(file.data() + offset, size) : 0;
+}
+
+void repair(std::vector<uint8_t>* file) {
+    fb::FileHeader header;
+    if (file->size() < sizeof header) return;
+    std::memcpy(&header, file->data(), sizeof header);
+    header.file_size = file->size();
+    if (header.manifest_offset <= file->size() && header.manifest_size <= file->size() - header.manifest_offset) {
+        uint8_t* const manifest = file->data() + header.manifest_offset;
+        flatbuffers::Verifier verifier(manifest, header.manifest_size);
+        if (reinterpret_cast<uintptr_t>(manifest) % 8 == 0 && fb::VerifyModelBuffer(verifier)) {
+            const auto section = [&](const fb::Section* its) {
+                const uint64_t hash = hash_in(*file, its->offset(), its->size());
+                const auto at = reinterpret_cast<const uint8_t*>(its) - file->data();
+                std::memcpy(file->data() + at + 2 * sizeof hash, &hash, sizeof hash);
+            };
+            const fb::Model& model = *fb::GetModel(manifest);
+            if (model.constants() != nullptr) section(model.constants());
+            for (const fb::Matrix* matrix : *model.matrices()) section(matrix->data());
+        }
+    }
+    header.manifest_hash = hash_in(*file, header.manifest_offset, header.manifest_size);
+    header.header_hash = fb::hash_of(&header, offsetof(fb::FileHeader, header_hash));
+    std::memcpy(file->data(), &header, sizeof header);
+}
+
+void play(Input in) {
+    static Chip chip;
+    const uint8_t switches = in.u8();
+    const std::span<const uint8_t> rest = in.rest();
+    std::vector<uint8_t> bytes(rest.begin(), rest.end());
+    if ((switches & 1) != 0) repair(&bytes);
+    const File file;
+    file.put({bytes.begin(), bytes.end()});
+    sidra_model* model = nullptr;
+    if (sidra_model_load(chip.context, file.path().c_str(), &model) != SIDRA_OK) return;
+    must(sidra_semaphore_wait_async(chip.stream, {chip.words, 0}, ++chip.waits));
+    const bool deployed = sidra_model_deploy_async(chip.stream, model) == SIDRA_OK;
+    auto info = SIDRA_INIT(sidra_model_info);
+    must(sidra_model_get_info(model, &info));
+    for (uint32_t v = 0; v < info.variants; ++v) {
+        auto variant = SIDRA_INIT(sidra_model_variant_info);
+        auto tensor = SIDRA_INIT(sidra_model_tensor);
+        must(sidra_model_get_variant(model, v, &variant));
+        for (uint32_t i = 0; i < variant.inputs; ++i) must(sidra_model_get_input(model, v, i, &tensor));
+        for (uint32_t i = 0; i < variant.outputs; ++i) must(sidra_model_get_output(model, v, i, &tensor));
+        if (deployed) static_cast<void>(sidra_model_run_async(chip.stream, model, v));
+    }
+    must(sidra_stream_reset(chip.stream));
+    must(sidra_model_destroy(model));
+}
+
+}  // namespace
+}  // namespace sidra::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    sidra::fuzz::play(sidra::fuzz::Input({data, size}));
+    return 0;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Compiled models: from the file to crossbars, with what may go wrong on the way.
+#include <cstring>
+
+#include "../chip/failing_new.h"
+#include "model_fixture.h"
+
+namespace sidra::test {
+namespace {
+
+using ModelDeploy = ModelTest;
+
+std::vector<int8_t> ones(uint32_t k, uint32_t n) { return std::vector<int8_t>(size_t{k} * n, 1); }
+
+TEST_F(ModelDeploy, AModelThatIsNotDeployedDoesNotRun) {
+    Perceptron network({2}, 1);
+    const TestFile file(network.model.file());
+    sidra_model* model = load(file);
+    EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_model_run_async(stream, model, 0));
+    expect_said("sidra_model_deploy_async()");
+    EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_model_run(stream, model, 0, nullptr, nullptr, soon()));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelDeploy, Progress) {
+    Perceptron network({2}, 1);
+    const Buffer words(context, 64);
+    const TestFile file(network.model.file());
+    sidra_model* model = load(file);
+    const uint64_t weights = 64 * 200 + 200 * 10;
+    uint64_t done = 1, total = 0;
+    ASSERT_OK(sidra_model_progress(model, &done, &total));
+    EXPECT_EQ(0u, done);
+    EXPECT_EQ(weights, total);
+    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    ASSERT_OK(sidra_model_progress(model, &done, nullptr));
+    EXPECT_EQ(0u, done);
+    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
+    synchronize();
+    ASSERT_OK(sidra_model_progress(model, &done, &total));
+    EXPECT_EQ(weights, done);
+    EXPECT_EQ(weights, total);
+    auto info = SIDRA_INIT(sidra_model_info);
+    ASSERT_OK(sidra_model_get_info(model, &info));
+    EXPECT_TRUE(info.deployed);
+}
+
+TEST_F(ModelDeploy, AgainDoesNothing) {
+    Perceptron network({2}, 1);
+    sidra_model* model = deploy(network.model.file());
+    uint64_t before = 0, after = 0;
+    ASSERT_OK(sidra_stream_timeline(stream, &before, nullptr));
+    EXPECT_OK(sidra_model_deploy_async(stream, model));
+    ASSERT_OK(sidra_stream_timeline(stream, &after, nullptr));
+    EXPECT_EQ(before, after) << "also while it is only queued";
+    synchronize();
+    EXPECT_OK(sidra_model_deploy_async(stream, model));
+    ASSERT_OK(sidra_stream_timeline(stream, &after, nullptr));
+    EXPECT_EQ(before, after);
+}
+
+// A reset drops all of it, and the application programs one matrix by itself: only the other one is left.
+TEST_F(ModelDeploy, GoesOnAfterAReset) {
+    Perceptron network({2}, 1);
+    const Buffer words(context, 64);
+    const TestFile file(network.model.file());
+    sidra_model* model = load(file);
+    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    ASSERT_OK(sidra_stream_reset(stream));
+    EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_model_run_async(stream, model, 0));
+    expect_said("matrix 0 'fc1.weight'");
+    auto matrix = SIDRA_INIT(sidra_model_matrix);
+    ASSERT_OK(sidra_model_get_matrix(model, 0, &matrix));
+    ASSERT_OK(sidra_weights_program_async(stream, matrix.weights));
+    synchronize();
+    EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_model_run_async(stream, model, 0));
+    expect_said("matrix 1 'fc2.weight'");
+    uint64_t before = 0, after = 0;
+    ASSERT_OK(sidra_stream_timeline(stream, &before, nullptr));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    ASSERT_OK(sidra_stream_timeline(stream, &after, nullptr));
+    EXPECT_EQ(1u, after - before) << "only the second matrix";
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelDeploy, AStoppedStreamChangesNothing) {
+    Perceptron network({2}, 1);
+    const TestFile file(network.model.file());
+    sidra_model* model = load(file);
+    const uint32_t free = free_crossbars();
+    sidra_buffer* gone = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, 64, 0, &gone));
+    const Buffer words(context, 64);
+    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
+    ASSERT_OK(sidra_fill_async(stream, {gone, 0}, 0, 1, 64));
+    ASSERT_OK(sidra_buffer_destroy(gone));
+    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_model_deploy_async(stream, model));
+    EXPECT_EQ(free, free_crossbars());
+    ASSERT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelDeploy, ADamagedMatrixLeavesNoCrossbarTaken) {
+    Perceptron network({2}, 1);
+    const Bytes good = network.model.file();
+    Bytes bad = good;
+    bad.back() ^= 1;  // of the second matrix
+    const TestFile file(bad);
+    sidra_model* model = load(file);
+    const uint32_t free = free_crossbars();
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_deploy_async(stream, model));
+        expect_said("matrix 1 'fc2.weight': the hash of its 2000 bytes is wrong");
+        EXPECT_EQ(free, free_crossbars());
+    }
+    bad.resize(bad.size() - 10);
+    file.write(bad);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_deploy_async(stream, model));
+    expect_said("cut off after it was opened");
+    auto matrix = SIDRA_INIT(sidra_model_matrix);
+    ASSERT_OK(sidra_model_get_matrix(model, 0, &matrix));
+    EXPECT_EQ(nullptr, matrix.weights);
+    file.write(good);
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelDeploy, AMatrixThatIsTooLargeIsRefusedBeforeItIsRead) {
+    auto info = SIDRA_INIT(sidra_device_info);
+    ASSERT_OK(sidra_device_get_info(device, &info));
+    TestModel test;
+    test.add_variant(64);
+    const uint32_t rows = (info.crossbars_total + 1) * 256;
+    test.add_matrix("huge", rows, 1, ones(rows, 1));
+    Bytes file = test.file();
+    file.back() ^= 1;
+    sidra_model* model = load(TestFile(file));
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS, sidra_model_deploy_async(stream, model));
+    expect_said(std::to_string(info.crossbars_total + 1) + " crossbars or more");
+}
+
+// Matrices that need all crossbars with the offset encoding: AUTO must leave room for those behind.
+TEST_F(ModelDeploy, AutoLeavesRoomForTheRest) {
+    const uint32_t all = free_crossbars();
+    TestModel test;
+    test.add_variant(64);
+    for (uint32_t i = 0; i < all - 1; ++i) test.add_matrix("m" + std::to_string(i), 1, 256, ones(1, 256));
+    sidra_model* model = deploy(test.file());
+    synchronize();
+    EXPECT_EQ(0u, free_crossbars());
+    auto matrix = SIDRA_INIT(sidra_model_matrix);
+    auto weights = SIDRA_INIT(sidra_weights_info);
+    for (uint32_t i = 0; i < all - 1; ++i) {
+        ASSERT_OK(sidra_model_get_matrix(model, i, &matrix));
+        ASSERT_OK(sidra_weights_get_info(matrix.weights, &weights));
+        EXPECT_EQ(i == 0 ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET, weights.encoding) << i;
+    }
+    TestModel another;
+    another.add_variant(64);
+    another.add_matrix("m", 1, 1, ones(1, 1));
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS, sidra_model_deploy_async(stream, load(another.file())));
+}
+
+TEST_F(ModelDeploy, DifferentialRefusesMinus128) {
+    TestModel test;
+    test.add_variant(64);
+    test.add_matrix("fits", 2, 2, {1, 2, 3, 4});
+    test.add_matrix("edge", 2, 2, {1, 2, -128, 4});
+    test.manifest.matrices[1]->encoding = fb::Encoding::Differential;
+    const TestFile file(test.file());
+    sidra_model* model = load(file);
+    const uint32_t free = free_crossbars();
+    EXPECT_FAILS(SIDRA_ERROR_NOT_REPRESENTABLE, sidra_model_deploy_async(stream, model));
+    expect_said("matrix 1 'edge'");
+    EXPECT_EQ(free, free_crossbars());
+}
+
+// Each allocation of the calls fails once: the call fails, and nothing is left behind (the context tells at the end).
+TEST_F(ModelDeploy, EveryAllocationMayFail) {
+    Perceptron network({2}, 1);
+    const TestFile file(network.model.file());
+    const std::vector<uint8_t> input = pixels(2);
+    const uint32_t free = free_crossbars();
+    for (uint64_t first = 0, failed = 1; failed != 0; ++first) {
+        sidra_model* model = nullptr;
+        sidra_status status = SIDRA_OK;
+        {
+            const FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            status = sidra_model_load(context, file.path(), &model);
+            if (status == SIDRA_OK) status = sidra_model_deploy_async(stream, model);
+            if (status == SIDRA_OK) status = sidra_model_run_async(stream, model, 0);
+            failed = failing.failed();
+        }
+        // FAULT: it was one of the embedded chip's.
+        EXPECT_TRUE(status == SIDRA_OK || status == SIDRA_ERROR_OUT_OF_MEMORY || status == SIDRA_ERROR_FAULT)
+            << sidra_last_error() << " at allocation " << first;
+        if (model != nullptr) {
+            EXPECT_OK(sidra_model_deploy_async(stream, model));
+            models.push_back(model);
+            expect_answers(network, model, 0, input);
+            destroy(model);
+        }
+        ASSERT_EQ(free, free_crossbars()) << "at allocation " << first;
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test
