@@ -211,7 +211,7 @@ TEST_F(ModelFiles, EveryChangedByteIsFound) {
     refused(changed, "constants: the hash of its 1632 bytes is wrong");
 }
 
-// The same with hashes that are made right: whatever it means then, nothing breaks.
+// With hashes that are made right: whatever the file means then, nothing breaks. The fuzzer does this for longer.
 TEST_F(ModelFiles, AnyByteMayBeWrong) {
     Perceptron network({2}, 1);
     const Bytes whole = network.model.file();
@@ -220,20 +220,19 @@ TEST_F(ModelFiles, AnyByteMayBeWrong) {
     const TestFile file(whole);
     const Buffer words(context, 64);
     uint64_t blocked = 0;
-    for (size_t at = 0; at < header.manifest_size; ++at)
-        for (const uint8_t value : {0x00, 0x01, 0x7f, 0xff}) {
-            Bytes changed = whole;
-            changed[header.manifest_offset + at] = value;
-            seal(&changed);
-            file.write(changed);
-            sidra_model* model = nullptr;
-            if (sidra_model_load(context, file.path(), &model) != SIDRA_OK) continue;
-            ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), ++blocked));
-            if (sidra_model_deploy_async(stream, model) == SIDRA_OK)
-                static_cast<void>(sidra_model_run_async(stream, model, 0));  // recorded, and dropped
-            ASSERT_OK(sidra_stream_reset(stream));
-            ASSERT_OK(sidra_model_destroy(model));
-        }
+    for (size_t at = 0; at < header.manifest_size; at += 3) {
+        Bytes changed = whole;
+        changed[header.manifest_offset + at] = at % 2 == 0 ? 0x01 : 0xff;
+        seal(&changed);
+        file.write(changed);
+        sidra_model* model = nullptr;
+        if (sidra_model_load(context, file.path(), &model) != SIDRA_OK) continue;
+        ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), ++blocked));
+        if (sidra_model_deploy_async(stream, model) == SIDRA_OK)
+            static_cast<void>(sidra_model_run_async(stream, model, 0));  // recorded, and dropped
+        ASSERT_OK(sidra_stream_reset(stream));
+        ASSERT_OK(sidra_model_destroy(model));
+    }
 }
 
 TEST_F(ModelFiles, WrongSectionsAreRefused) {
@@ -349,7 +348,7 @@ TEST_F(ModelFiles, CallsThatTheLibraryRefusesAreNamed) {
                       last = "variant 0, call 2 '/ArgMax': sidra_vector_async: ";
     not_run([](fb::ModelT& m) { layer(m).windows->channels = 63; }, first);
     not_run([](fb::ModelT& m) { layer(m).windows->width = UINT32_MAX; }, first);
-    not_run([](fb::ModelT& m) { layer(m).windows->row_stride = UINT64_MAX; }, first);
+    not_run([](fb::ModelT& m) { layer(m).windows->pixel_stride = UINT64_MAX; }, first);
     not_run([](fb::ModelT& m) { layer(m).operands.pop_back(); }, first);
     not_run([](fb::ModelT& m) { argmax(m).operands[0]->stride[3] = 3; }, last);
     not_run([](fb::ModelT& m) { argmax(m).operands[0]->stride[2] = uint64_t{1} << 63; }, last);
