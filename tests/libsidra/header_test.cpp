@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "chip_fixture.h"
+#include "model_builder.h"
 #include "sidra/sidra.hpp"
 #include "sidra_vector.h"
 #include "test_device.h"
@@ -81,6 +82,34 @@ TEST_F(CppLayer, HandlesMoveAndClose) {
     EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, sidra_buffer_destroy(handle)) << "the move destroyed the old one";
     second.close();
     EXPECT_FALSE(static_cast<bool>(second));
+}
+
+TEST_F(CppLayer, Models) {
+    Perceptron network({2}, 1);
+    const TestFile file(network.model.file());
+    Model model(context, file.path());
+    EXPECT_STREQ("perceptron", model.info().name);
+    EXPECT_STREQ("fc2.weight", model.matrix(1).name);
+    EXPECT_EQ(0u, model.find(std::vector<std::vector<uint32_t>>{{2, 64}}));
+    EXPECT_THROW(static_cast<void>(model.find(std::vector<std::vector<uint32_t>>{{3, 64}})), Error);
+    stream.deploy(model);
+    const std::vector<uint8_t> pixels(2 * Perceptron::kInputs, 9);
+    std::vector<float> scores(2 * Perceptron::kOutputs);
+    const void* const inputs[] = {pixels.data()};
+    void* const outputs[] = {scores.data(), nullptr};
+    stream.run(model, 0, inputs, outputs);
+    EXPECT_EQ(network.answers(pixels), scores);
+    EXPECT_TRUE(model.progress().complete());
+    const std::span<float> in_place = model.data<float>(0, model.output(0, 0));
+    std::ranges::fill(in_place, 0.0f);
+    stream.launch(model, model.info().variants - 1);
+    stream.synchronize();
+    EXPECT_TRUE(std::ranges::equal(scores, in_place));
+    EXPECT_TRUE(stream.run(model, 0, {}, {}, Deadline::after(std::chrono::hours(1))));
+    EXPECT_THROW(stream.run(model, 0, {}, std::span(outputs).first(1)), Error);
+    EXPECT_EQ(model.input(0, 0).bytes, pixels.size());
+    EXPECT_EQ(model.variant(0).calls, 3u);
+    EXPECT_THROW(Model(context, "/no/such/file"), Error);
 }
 
 // Objects are destroyed in reverse order of declaration, so these are in the wrong order; a program may also release a

@@ -173,9 +173,12 @@ TEST_F(ModelFiles, WrongHeadersAreRefused) {
         refused(bytes, text, status);
     };
     using Header = fb::FileHeader;
-    header("version 2.0 of the format", [](Header& h) { h.version = 0x20000; }, SIDRA_ERROR_VERSION);
-    header("version 1.1 of the format", [](Header& h) { h.version = 0x10001; }, SIDRA_ERROR_VERSION);
-    header("version 0.9 of the format", [](Header& h) { h.version = 9; }, SIDRA_ERROR_VERSION);
+    header(
+        "version 2.0 of the format", [](Header& h) { h.version = 0x20000; }, SIDRA_ERROR_VERSION);
+    header(
+        "version 1.1 of the format", [](Header& h) { h.version = 0x10001; }, SIDRA_ERROR_VERSION);
+    header(
+        "version 0.9 of the format", [](Header& h) { h.version = 9; }, SIDRA_ERROR_VERSION);
     header("header_size is 65", [](Header& h) { h.header_size = 65; });
     header("file_size is 7", [](Header& h) { h.file_size = 7; });
     header("reserved is 0x1", [](Header& h) { h.reserved = 1; });
@@ -291,8 +294,11 @@ TEST_F(ModelFiles, WrongCallsAreRefused) {
     refused([](fb::ModelT& m) { *layer(m).windows->at = work(1 << 30); }, first + "windows: at is at byte");
     refused([](fb::ModelT& m) { *layer(m).operands[1]->at = constant(5000); },
             first + "operand 1: at is at byte 5000 of the constants, which have 1632 bytes");
-    refused([](fb::ModelT& m) { *layer(m).operands[1]->at = {fb::Memory{2}, 0}; },
-            first + "operand 1: at is in memory 2");
+    refused(
+        [](fb::ModelT& m) {
+            *layer(m).operands[1]->at = {fb::Memory{2}, 0};
+        },
+        first + "operand 1: at is in memory 2");
     refused([](fb::ModelT& m) { argmax(m).program = UINT32_MAX; }, last + "program is 4294967295");
     refused([](fb::ModelT& m) { argmax(m).size.pop_back(); }, last + "size has 3 numbers, must have 4");
     refused([](fb::ModelT& m) { argmax(m).operands[0]->stride.push_back(1); }, last + "operand 0: stride has 5");
@@ -358,8 +364,8 @@ TEST_F(ModelFiles, CallsThatTheLibraryRefusesAreNamed) {
     not_run([](fb::ModelT& m) { *argmax(m).operands[1]->at = constant(0); }, last, SIDRA_ERROR_PERMISSION);
     not_run([](fb::ModelT& m) { m.variants[0]->calls[1]->step.AsLayer()->matrix = 0; },
             "variant 0, call 1 '/fc2/Gemm': sidra_layer_async: ");
-    not_run([](fb::ModelT& m) { m.variants[0]->work = uint64_t{1} << 50; }, "variant 0: sidra_buffer_create: ",
-            SIDRA_ERROR_OUT_OF_MEMORY);
+    not_run([](fb::ModelT& m) { m.variants[0]->work = uint64_t{1} << 50; },
+            "variant 0: sidra_buffer_create: ", SIDRA_ERROR_OUT_OF_MEMORY);
 }
 
 }  // namespace
