@@ -11,6 +11,7 @@ void build_pipeline(mlir::OpPassManager& passes) {
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     passes.addPass(make_layout_pass());
+    passes.addPass(make_simplify_pass());
     passes.addPass(make_weights_pass());
     passes.addPass(make_expand_pass());
     passes.addPass(mlir::createCanonicalizerPass());
@@ -23,6 +24,7 @@ void build_pipeline(mlir::OpPassManager& passes) {
 
 void register_passes() {
     mlir::registerPass([] { return make_layout_pass(); });
+    mlir::registerPass([] { return make_simplify_pass(); });
     mlir::registerPass([] { return make_weights_pass(); });
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });

@@ -12,6 +12,8 @@ namespace sidra::compiler {
 
 // xnn-layout: transpositions move until they cancel each other.
 std::unique_ptr<mlir::Pass> make_layout_pass();
+// xnn-simplify: several operations become one that the chip has.
+std::unique_ptr<mlir::Pass> make_simplify_pass();
 // xnn-weights: products with constant matrices become layers of weights on crossbars.
 std::unique_ptr<mlir::Pass> make_weights_pass();
 // xnn-expand: what the chip has no call for becomes several operations.

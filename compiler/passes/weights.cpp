@@ -4,6 +4,8 @@
 #include <mlir/IR/PatternMatch.h>
 #include <mlir/Transforms/GreedyPatternRewriteDriver.h>
 
+#include <llvm/ADT/MapVector.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -228,6 +230,101 @@ struct FoldColumns : mlir::OpRewritePattern<xnn::BinaryOp> {
     Store& store;
 };
 
+// ---- Layers with the same input: one matrix side by side, so that the input becomes codes once -------------------------
+
+struct Merged {
+    xnn::LinearOp layer;
+    xnn::BinaryOp sum;  // with a term by column; null: none
+    std::vector<float> term;
+};
+
+// As long as one matrix has no more columns than this; a row of sums has to be at hand.
+constexpr int64_t kMergedColumnsMax = 4096;
+
+void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
+    xnn::LinearOp first = layers.front().layer;
+    mlir::OpBuilder builder(first);  // what uses any of them comes behind it
+    llvm::SmallVector<mlir::Location> locations;
+    const auto input = mlir::cast<RankedTensorType>(first.getInput().getType());
+    const int64_t k = input.getShape().back();
+    int64_t n = 0;
+    for (Merged& m : layers) {
+        n += m.layer.getType().getShape().back();
+        locations.push_back(m.layer.getLoc());
+    }
+    const mlir::Location location = builder.getFusedLoc(locations);
+    std::vector<std::byte> codes(static_cast<size_t>(k * n)), scale, term;
+    std::string name;
+    size_t column = 0;
+    const auto append = [](std::vector<std::byte>& to, const std::vector<float>& values) {
+        const auto* const bytes = reinterpret_cast<const std::byte*>(values.data());
+        to.insert(to.end(), bytes, bytes + values.size() * sizeof(float));
+    };
+    for (Merged& m : layers) {
+        auto weights = m.layer.getWeights().getDefiningOp<xnn::ConstantOp>();
+        const std::vector<std::byte> from = *read_bytes(weights.getValue(), weights.getType(), store);
+        const auto width = static_cast<size_t>(m.layer.getType().getShape().back());
+        for (size_t row = 0; row < static_cast<size_t>(k); row++)
+            std::memcpy(codes.data() + row * static_cast<size_t>(n) + column, from.data() + row * width, width);
+        append(scale, *read_floats(m.layer.getScale(), store));
+        append(term, m.term);
+        column += width;
+        name += (name.empty() ? "" : "+") + name_of(m.layer.getWeights()).str();
+    }
+    llvm::SmallVector<int64_t> shape(input.getShape());
+    shape.back() = n;
+    const auto columns = RankedTensorType::get({n}, builder.getF32Type());
+    const auto type = RankedTensorType::get(shape, builder.getF32Type());
+    mlir::Value result = builder.create<xnn::LinearOp>(
+        location, type, first.getInput(),
+        store_constant(builder, location, store, name, RankedTensorType::get({k, n}, builder.getI8Type()), std::move(codes)),
+        store_constant(builder, location, store, name + ".scale", columns, std::move(scale)));
+    if (layers.front().sum)
+        result = builder.create<xnn::BinaryOp>(location, type, xnn::Binary::add, result,
+                                               store_constant(builder, location, store, name + ".term", columns, std::move(term)));
+    int64_t at = 0;
+    for (Merged& m : layers) {
+        llvm::SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
+        starts.back() = at;
+        at += m.layer.getType().getShape().back();
+        mlir::Operation* const old = m.sum ? m.sum.getOperation() : m.layer.getOperation();
+        old->getResult(0).replaceAllUsesWith(
+            builder.create<xnn::SliceOp>(m.layer.getLoc(), old->getResult(0).getType(), result, starts, steps));
+    }
+    for (Merged& m : layers) {
+        if (m.sum) m.sum->erase();
+        m.layer->erase();
+    }
+}
+
+void merge_layers(mlir::Block& block, Store& store) {
+    llvm::MapVector<mlir::Value, llvm::SmallVector<Merged>> by_input;
+    for (auto layer : block.getOps<xnn::LinearOp>()) {
+        auto weights = layer.getWeights().getDefiningOp<xnn::ConstantOp>();
+        if (!weights || !read_floats(layer.getScale(), store)) continue;
+        Merged m{layer, {}, {}};
+        if (layer->hasOneUse()) {
+            auto sum = mlir::dyn_cast<xnn::BinaryOp>(*layer->user_begin());
+            if (sum && sum.getFunction() == xnn::Binary::add && sum.getType() == layer.getType()) {
+                const mlir::Value other = sum.getLhs() == layer.getResult() ? sum.getRhs() : sum.getLhs();
+                if (auto term = by_column(other, layer.getType(), store)) m.sum = sum, m.term = std::move(*term);
+            }
+        }
+        by_input[layer.getInput()].push_back(std::move(m));
+    }
+    for (auto& [input, layers] : by_input)
+        for (const bool with_sum : {true, false}) {
+            llvm::SmallVector<Merged> some;
+            int64_t columns = 0;
+            for (Merged& m : layers)
+                if (bool(m.sum) == with_sum && columns + m.layer.getType().getShape().back() <= kMergedColumnsMax) {
+                    columns += m.layer.getType().getShape().back();
+                    some.push_back(std::move(m));
+                }
+            if (some.size() > 1) merge(some, store);
+        }
+}
+
 class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WeightsPass)
@@ -238,7 +335,8 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
         patterns.add<MatmulOnCrossbars, ConvOnCrossbars, FoldColumns>(&getContext(), xnn::store_of(&getContext()));
-        if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
+        if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
+        getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
     }
 };
 
