@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "shapes.h"
@@ -11,7 +12,10 @@
 namespace sidra::xnn {
 
 std::string text_of(llvm::ArrayRef<int64_t> shape) {
-    return shape.empty() ? "a scalar" : fmt::format("{}", fmt::join(shape.begin(), shape.end(), " x "));
+    if (shape.empty()) return "1";
+    const auto first = shape.take_front(static_cast<size_t>(kRankMax));
+    return fmt::format("{}{}", fmt::join(first.begin(), first.end(), " x "),
+                       first.size() < shape.size() ? " x ..." : "");
 }
 
 int64_t axis_of(int64_t axis, int64_t rank) {
@@ -48,6 +52,17 @@ mlir::Value Build::made(llvm::ArrayRef<int64_t> shape, Type element, Arguments&&
     return value;
 }
 
+namespace {
+
+// The nearest int64 towards zero; 0 for NaN.
+int64_t whole(double number) {
+    if (std::isnan(number)) return 0;
+    if (number >= 0x1p63) return INT64_MAX;
+    return number < -0x1p63 ? INT64_MIN : static_cast<int64_t>(number);
+}
+
+}  // namespace
+
 // ---- Constants ------------------------------------------------------------------------------------------------------
 
 mlir::Value Build::constant(mlir::Attribute value, mlir::RankedTensorType type) {
@@ -67,7 +82,7 @@ mlir::Value Build::floats(llvm::ArrayRef<float> numbers) {
 mlir::Value Build::splat(double number, Type element, llvm::ArrayRef<int64_t> shape) {
     Elements one{mlir::RankedTensorType::get({}, element), {}};
     if (mlir::isa<mlir::FloatType>(element)) one.numbers = Elements::Floats{store(static_cast<float>(number), element)};
-    else one.numbers = Elements::Integers{store(static_cast<int64_t>(number), element)};
+    else one.numbers = Elements::Integers{store(whole(number), element)};
     const mlir::RankedTensorType type = tensor(shape, element);
     return constant(attribute_of(one).resizeSplat(type), type);
 }
@@ -326,9 +341,8 @@ mlir::Value Build::pad(Value input, llvm::ArrayRef<int64_t> before, llvm::ArrayR
     }
     if (shape == shape_of(input)) return input;
     const Type element = element_of(input);
-    const mlir::TypedAttr attribute =
-        is_float(input) ? mlir::TypedAttr(builder_.getFloatAttr(element, value))
-                        : builder_.getIntegerAttr(element, store(static_cast<int64_t>(value), element));
+    const mlir::TypedAttr attribute = is_float(input) ? mlir::TypedAttr(builder_.getFloatAttr(element, value))
+                                                      : builder_.getIntegerAttr(element, store(whole(value), element));
     return made<PadOp>(shape, element, input, builder_.getDenseI64ArrayAttr(before),
                        builder_.getDenseI64ArrayAttr(after), attribute);
 }

@@ -303,6 +303,8 @@ Values is_infinite(Node& n) {
 Values identity(Node& n) { return {n[0]}; }
 
 Values dropout(Node& n) {
+    if (n.version < 7 && !n.flag("is_test"))
+        refuse("the operator is for training (is_test is 0); export the model in evaluation mode");
     if (n.version >= 12 && n.optional(2)) {
         const std::optional<double> training = n.splat(n[2]);
         if (!training || *training != 0) refuse("dropout drops elements in training only; set training_mode to false");
@@ -373,7 +375,7 @@ constexpr Operator kOperators[] = {
     {"Cos", 7, 21, float_unary<Unary::cos>},
     {"Cosh", 9, 21, composed<cosh>},
     {"Div", 1, 21, div},
-    {"Dropout", 7, 21, dropout},
+    {"Dropout", 1, 21, dropout},
     {"Elu", 1, 21, with_parameters<kElu>},
     {"Equal", 1, 21, binary<Binary::eq>},
     {"Erf", 9, 21, float_unary<Unary::erf>},

@@ -94,8 +94,8 @@ class Importer {
             else if (const auto size = size_of_dimension(dimension.dim_param(), place)) shape.push_back(*size);
             else {
                 const std::string& name = dimension.dim_param().empty() ? place : dimension.dim_param();
-                refuse("dimension {} of the input {} has no size; give it with --dim {}=SIZE", shape.size(),
-                       in_quotes(input.name()), name);
+                refuse("dimension {} of the input {} has no size; give it with --dim {}", shape.size(),
+                       in_quotes(input.name()), in_quotes(name + "=SIZE"));
             }
         }
         try {
@@ -189,8 +189,8 @@ class Importer {
                 import_node(node, name, domain, scope);
             } catch (const BuildError& error) {
                 refuse("node {} ({}, {} {}): {}", in_quotes(name), in_quotes(node.op_type()),
-                       domain.empty() ? "operator set" : domain, scope.sets.contains(domain) ? scope.sets[domain] : 1,
-                       error.what());
+                       domain.empty() ? "operator set" : in_quotes(domain),
+                       scope.sets.contains(domain) ? scope.sets[domain] : 1, error.what());
             }
         }
     }
@@ -276,6 +276,8 @@ mlir::OwningOpRef<mlir::ModuleOp> import_onnx(mlir::MLIRContext& context, Store&
         return Importer(context, store, path, options).import();
     } catch (const BuildError& error) {
         throw ImportError(fmt::format("{}: {}", path, error.what()));
+    } catch (const std::bad_alloc&) {
+        throw ImportError(fmt::format("{}: there is not enough memory for the model", path));
     }
 }
 

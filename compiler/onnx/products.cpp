@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of matrices.
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "common.h"
@@ -93,10 +94,7 @@ Value contract(Build& b, Value lhs, const Letters& left, Value rhs, const Letter
     const auto all_a = llvm::ArrayRef(from), all_c = llvm::ArrayRef(to);
     Shape shape(all_a.take_front(batch.size() + rows.size()));
     llvm::append_range(shape, all_c.take_back(columns.size()));
-    for (size_t d = 0; d < batch.size(); d++)
-        if (from[d] != to[d]) refuse("the operands have different sizes for '{}'", batch[d]);
     const int64_t outer = count_of(all_a.take_front(batch.size())), k = count_of(all_a.take_back(inner.size()));
-    if (count_of(all_c.slice(batch.size(), inner.size())) != k) refuse("the operands have different inner sizes");
     const Value product = b.matmul(b.reshape(a, {outer, count_of(all_a.slice(batch.size(), rows.size())), k}),
                                    b.reshape(c, {outer, k, count_of(all_c.take_back(columns.size()))}));
     return arrange(b, b.reshape(product, shape), batch + rows + columns, wanted);
@@ -124,6 +122,7 @@ Values einsum(Node& n) {
     }
     if (operands.size() != n.inputs())
         refuse("the equation has {} operands for {} inputs", operands.size(), n.inputs());
+    std::map<char, int64_t> sizes;
     for (size_t i = 0; i < operands.size(); i++) {
         if (static_cast<int64_t>(operands[i].size()) != Build::rank_of(n[i]))
             refuse("operand {} of the equation has {} letters for {} dimensions", i, operands[i].size(),
@@ -132,6 +131,10 @@ Values einsum(Node& n) {
         std::sort(sorted.begin(), sorted.end());
         if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
             refuse("diagonals (a letter twice in one operand) are not supported");
+        for (size_t d = 0; d < operands[i].size(); d++)
+            if (const int64_t size = Build::shape_of(n[i])[d];
+                sizes.try_emplace(operands[i][d], size).first->second != size)
+                refuse("the operands have different sizes for '{}'", operands[i][d]);
     }
     for (const char c : wanted)
         if (std::none_of(operands.begin(), operands.end(), [&](const Letters& one) { return has(one, c); }) ||

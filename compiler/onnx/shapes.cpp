@@ -254,7 +254,7 @@ Values pad(Node& n) {
 int64_t block_of(Node& n) {
     const int64_t block = n.integer("blocksize");
     if (Build::rank_of(n[0]) != 4) refuse("images have four dimensions");
-    if (block < 1 || block > INT16_MAX) refuse("the blocksize is {}", block);
+    if (block < 1 || block > 4096) refuse("the blocksize is {}", block);
     return block;
 }
 

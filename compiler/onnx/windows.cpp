@@ -3,6 +3,7 @@
 #include "windows.h"
 
 #include "common.h"
+#include "sidra_cmd.h"
 
 namespace sidra::compiler {
 
@@ -44,6 +45,31 @@ void round_up(Windows& w, llvm::ArrayRef<int64_t> images) {
     }
 }
 
+// The windows as the node's attributes say them, without auto_pad.
+Windows attributes_of(Node& n, int64_t rank, llvm::ArrayRef<int64_t> kernel) {
+    require_images(rank);
+    Windows w;
+    w.kernel = Shape(kernel);
+    if (n.has("kernel_shape") || kernel.empty()) {
+        if (!n.has("kernel_shape")) refuse("the attribute kernel_shape is missing");
+        w.kernel = in_two(n.integers("kernel_shape"), rank, 1, "kernel_shape");
+        if (!kernel.empty() && w.kernel != Shape(kernel)) refuse("kernel_shape is not the size of the filters");
+    }
+    w.stride = in_two(n.integers("strides"), rank, 1, "strides");
+    w.dilation = in_two(n.integers("dilations"), rank, 1, "dilations");
+    require_small(w.kernel, "a size of the kernel", 1);
+    require_small(w.stride, "a stride", 1);
+    require_small(w.dilation, "a dilation", 1);
+    const Shape pads = n.integers("pads");
+    if (!pads.empty() && pads.size() != 2 * static_cast<size_t>(rank - 2))
+        refuse("pads has {} numbers for {} dimensions", pads.size(), rank - 2);
+    require_small(pads, "a number of pads", 0);
+    const auto all = llvm::ArrayRef(pads);
+    w.before = in_two(all.take_front(pads.size() / 2), rank, 0, "pads");
+    w.after = in_two(all.drop_front(pads.size() / 2), rank, 0, "pads");
+    return w;
+}
+
 }  // namespace
 
 Value images_of(Build& b, Value input) {
@@ -67,34 +93,15 @@ Value filters_of(Build& b, Value weights) {
 }
 
 Windows windows_of(Node& n, llvm::ArrayRef<int64_t> images, int64_t rank, llvm::ArrayRef<int64_t> kernel) {
-    require_images(rank);
-    Windows w;
-    w.kernel = Shape(kernel);
-    if (n.has("kernel_shape") || kernel.empty()) {
-        if (!n.has("kernel_shape")) refuse("the attribute kernel_shape is missing");
-        w.kernel = in_two(n.integers("kernel_shape"), rank, 1, "kernel_shape");
-        if (!kernel.empty() && w.kernel != Shape(kernel)) refuse("kernel_shape is not the size of the filters");
-    }
-    w.stride = in_two(n.integers("strides"), rank, 1, "strides");
-    w.dilation = in_two(n.integers("dilations"), rank, 1, "dilations");
-    require_small(w.kernel, "a size of the kernel", 1);
-    require_small(w.stride, "a stride", 1);
-    require_small(w.dilation, "a dilation", 1);
-    const Shape pads = n.integers("pads");
-    if (!pads.empty() && pads.size() != 2 * static_cast<size_t>(rank - 2))
-        refuse("pads has {} numbers for {} dimensions", pads.size(), rank - 2);
-    const auto all = llvm::ArrayRef(pads);
-    w.before = in_two(all.take_front(pads.size() / 2), rank, 0, "pads");
-    w.after = in_two(all.drop_front(pads.size() / 2), rank, 0, "pads");
-    require_small(pads, "a number of pads", 0);
+    Windows w = attributes_of(n, rank, kernel);
     const std::string padding = n.text("auto_pad", "NOTSET");
     if (padding == "NOTSET") return w;
     if (padding != "VALID" && padding != "SAME_UPPER" && padding != "SAME_LOWER")
         refuse("auto_pad is {}", in_quotes(padding));
     for (unsigned d = 0; d < 2; d++) {
         const int64_t count = (images[d + 1] + w.stride[d] - 1) / w.stride[d];
-        const int64_t sum =
-            padding == "VALID" ? 0 : std::max<int64_t>((count - 1) * w.stride[d] + reach_of(w, d) - images[d + 1], 0);
+        const int64_t reach = (count - 1) * w.stride[d] + reach_of(w, d);
+        const int64_t sum = padding == "VALID" ? 0 : std::max<int64_t>(reach - images[d + 1], 0);
         w.before[d] = padding == "SAME_LOWER" ? sum - sum / 2 : sum / 2;
         w.after[d] = sum - w.before[d];
     }
@@ -141,27 +148,19 @@ Values conv_transpose(Node& n) {
         1);
     // The padding that the node means is that of its result, so auto_pad is not that of a convolution.
     const std::string padding = n.text("auto_pad", "NOTSET");
-    Windows w;
-    w.kernel = {sizes[0], sizes[1]};
-    w.stride = in_two(n.integers("strides"), rank, 1, "strides");
-    w.dilation = in_two(n.integers("dilations"), rank, 1, "dilations");
-    const Shape pads = n.integers("pads");
-    const auto all = llvm::ArrayRef(pads);
-    w.before = in_two(all.take_front(pads.size() / 2), rank, 0, "pads");
-    w.after = in_two(all.drop_front(pads.size() / 2), rank, 0, "pads");
-    Shape more = in_two(n.integers("output_padding"), rank, 0, "output_padding");
-    require_small(w.kernel, "a size of the kernel", 1);
-    require_small(w.stride, "a stride", 1);
-    require_small(w.dilation, "a dilation", 1);
-    require_small(w.before, "a number of pads", 0);
-    require_small(w.after, "a number of pads", 0);
+    Windows w = attributes_of(n, rank, {sizes[0], sizes[1]});
+    const Shape more = in_two(n.integers("output_padding"), rank, 0, "output_padding");
     require_small(more, "output_padding", 0);
+    for (unsigned d = 0; d < 2; d++)
+        if (from[d + 1] < 1 || from[d + 1] > xnn::kElementsMax / w.stride[d])
+            refuse("images of {} pixels cannot have strides of {}", from[d + 1], w.stride[d]);
     Shape wanted = n.integers("output_shape");
     if (static_cast<int64_t>(wanted.size()) == rank) wanted.erase(wanted.begin(), wanted.begin() + 2);
     if (wanted.empty() && (padding == "SAME_UPPER" || padding == "SAME_LOWER"))
         for (unsigned d = static_cast<unsigned>(4 - rank); d < 2; d++) wanted.push_back(from[d + 1] * w.stride[d]);
     if (!wanted.empty()) {
         wanted = in_two(wanted, rank, 1, "output_shape");
+        require_small(wanted, "a size of output_shape", 1);
         for (unsigned d = 0; d < 2; d++) {
             const int64_t sum = w.stride[d] * (from[d + 1] - 1) + more[d] + reach_of(w, d) - wanted[d];
             // Less than nothing: the result ends behind what the images reach.
@@ -174,10 +173,7 @@ Values conv_transpose(Node& n) {
         const Shape apart = {from[0], from[1], 1, from[2], 1, from[3]};
         images = b.pad(b.reshape(images, apart), {0, 0, 0, 0, 0, 0}, {0, 0, w.stride[0] - 1, 0, w.stride[1] - 1, 0});
         images = b.reshape(images, {from[0], from[1] * w.stride[0], from[2] * w.stride[1], from[3]});
-        for (unsigned d = 0; d < 2; d++) {
-            if (from[d + 1] == 0) refuse("the images have no pixels");
-            images = b.narrow(images, d + 1, 0, (from[d + 1] - 1) * w.stride[d] + 1);
-        }
+        for (unsigned d = 0; d < 2; d++) images = b.narrow(images, d + 1, 0, (from[d + 1] - 1) * w.stride[d] + 1);
     }
     // What the result loses at its edges is padding that the convolution does not have, and if need be pixels.
     Shape before(2), after(2);
@@ -240,14 +236,15 @@ Values average_pool(Node& n) {
     return {from_images(b, b.pool(all ? Pooling::average_all : Pooling::average, images, w.in(b)), rank)};
 }
 
-// Over all pixels. Images are one window, so that they need not have their channels first for it; what has more
-// dimensions has rows of pixels.
+// Over all pixels. Images are one window, so that they need not have their channels first for it; what is too large for
+// a window, or has other dimensions, has rows of pixels.
 template <Pooling pooling>
 Value global(Node& n) {
     Build& b = n.b;
     const int64_t rank = Build::rank_of(n[0]);
     if (rank < 3) refuse("images have at least three dimensions");
-    if (rank == 4) {
+    const Shape all = Build::shape_of(n[0]);
+    if (rank == 4 && all[1] * all[2] * all[3] <= SIDRA_CMD_POOL_WINDOW_MAX) {
         const Value images = images_of(b, n[0]);
         const Shape shape = Build::shape_of(images);
         return from_images(b, b.pool(pooling, images, b.windows({shape[1], shape[2]}, {1, 1}, {0, 0}, {0, 0}, {1, 1})),

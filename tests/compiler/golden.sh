@@ -3,8 +3,9 @@
 # golden.sh SIDRA_OPT: runs the lines `// RUN:` of tests/compiler/*/*.mlir, in which %s is the file. FileCheck compares
 # the output with the file's comments.
 set -uo pipefail
+opt=$(realpath "$1")
 cd "$(dirname "$0")"
-PATH=$(dirname "$1"):$(llvm-config-19 --bindir):$PATH
+PATH=$(dirname "$opt"):$(llvm-config-19 --bindir):$PATH
 if ! command -v FileCheck >/dev/null; then
     echo "golden: FileCheck is not installed (llvm-19-tools)"
     exit 77

@@ -74,11 +74,11 @@ TEST(Import, SymbolicDimensionsNeedASize) {
     add_relu(m);
     auto* const dimensions = m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
     dimensions->mutable_dim(0)->set_dim_param("batch");
-    EXPECT_TRUE(has(m.error(), "give it with --dim batch=SIZE"));
+    EXPECT_TRUE(has(m.error(), "give it with --dim 'batch=SIZE'"));
     m.options.dimensions["batch"] = 7;
     EXPECT_TRUE(has(m.text(), "tensor<7x3xf32>"));
     dimensions->mutable_dim(0)->clear_dim_param();
-    EXPECT_TRUE(has(m.error(), "give it with --dim x[0]=SIZE"));
+    EXPECT_TRUE(has(m.error(), "give it with --dim 'x[0]=SIZE'"));
     m.options.dimensions["x[0]"] = 9;
     EXPECT_TRUE(has(m.text(), "tensor<9x3xf32>"));
 }

@@ -43,11 +43,11 @@ class Context {
 std::optional<Elements> elements_of(Context& c, const onnx::TensorProto& tensor) {
     const mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&c.context));
     xnn::Build build(mlir::OpBuilder::atBlockEnd(mlir::ModuleOp(*module).getBody()), mlir::UnknownLoc::get(&c.context));
-    compiler::Tensors tensors(c.store, {}, nullptr);
+    // A store of its own, because it shares the message's bytes.
+    compiler::Store store;
+    compiler::Tensors tensors(store, {}, nullptr);
     try {
-        onnx::TensorProto copy = tensor;
-        // The store would share what does not live as long.
-        const mlir::Value value = tensors.constant(build, copy);
+        const mlir::Value value = tensors.constant(build, tensor);
         return tensors.elements(value, xnn::kElementsMax);
     } catch (const xnn::BuildError&) {
         return std::nullopt;
@@ -186,7 +186,8 @@ TEST(Models, EveryModelIsImportedOrRefused) {
     fmt::print("{} models: {} imported, {} more with inputs as constants, {} refused\n", all, imported, constant,
                count);
     EXPECT_EQ(imported + constant + count, all);
-    EXPECT_GE(imported + constant, 1u);
+    EXPECT_GE(imported, 655u);
+    EXPECT_GE(imported + constant, 759u);
 }
 
 }  // namespace
