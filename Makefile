@@ -41,17 +41,17 @@ sentence: ## find sentences that mean the same, with an encoder on the chip mode
 	@build/release/libsidra/examples/sidra-demo sentence $(if $(SENTENCE),"$$SENTENCE")
 
 check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM, the Python packages
-	@$(SETUP) base check qemu torch vm
+	@$(SETUP) base check compiler qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm python
 
 check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages, PyTorch
-	@$(SETUP) base aarch64 check fuzz network qemu torch vm
+	@$(SETUP) base aarch64 check compiler fuzz network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base aarch64 check fuzz network qemu torch vm
+	@$(SETUP) base aarch64 check compiler fuzz network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
@@ -152,6 +152,7 @@ compiler: ## build the compiler of networks, sidra-compile, and what runs its fi
 	@$(MAKE) build/release/build.ninja
 	@cmake build/release -DSIDRA_COMPILER=ON >build/release.configure.log || { cat build/release.configure.log; exit 1; }
 	@$(BUILD) build/release -j $(JOBS) --target sidra-compile sidra-opt sidra-run
+	@echo "build/release/tools/sidra-compile/sidra-compile compiles, and build/release/tools/sidra-run/sidra-run runs what it made"
 
 conformance: compiler ## compile and run the stored tests of ONNX; writes build/figures/compiler.json (FILTER=name: only those)
 	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
@@ -210,7 +211,7 @@ packages: ## build Debian packages of libsidra, the tools, the driver (DKMS) and
 	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
-	@$(SETUP) base aarch64 check qemu vm bench network torch lint fuzz
+	@$(SETUP) base aarch64 check qemu vm bench compiler network torch lint fuzz
 
 clean: ## remove everything that was built
 	@rm -rf build

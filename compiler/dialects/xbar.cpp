@@ -98,6 +98,10 @@ class Call {
                 return op_->emitOpError("has an array without four strides");
             if (array.getBuffer() >= buffers_.size() || array.getIndex() >= static_cast<int64_t>(buffers_.size()))
                 return op_->emitOpError("has an array in a buffer that it does not have");
+            if (array.getOffset() >= size_of(buffers_[array.getBuffer()]) ||
+                (array.getIndex() >= 0 &&
+                 array.getIndexOffset() >= size_of(buffers_[static_cast<size_t>(array.getIndex())])))
+                return op_->emitOpError("has an array that begins behind its buffer");
             sidra_operand operand{};
             operand.addr = address(array.getBuffer(), array.getOffset());
             std::ranges::copy(array.getStrides(), operand.stride);
@@ -134,9 +138,16 @@ class Call {
                << size_of(buffers_[buffer]);
     }
     LogicalResult inside(const vector::Sizes& size, const vector::Traits& traits, size_t first = 0) {
-        for (size_t i = first; i < operands.size(); i++)
-            if (traits.used() >> i & 1)
-                if (mlir::failed(inside(i, vector::extent(operands[i], static_cast<uint32_t>(i), size, traits)))) return failure();
+        const uint64_t rows = uint64_t{size[0]} * size[1] * size[2];
+        for (size_t i = first; i < operands.size(); i++) {
+            if (!(traits.used() >> i & 1)) continue;
+            if (mlir::failed(inside(i, vector::extent(operands[i], static_cast<uint32_t>(i), size, traits)))) return failure();
+            if (operands[i].index == 0) continue;
+            const auto buffer = static_cast<uint32_t>(operands[i].index / kDistance - 1);
+            const uint64_t left = address(buffer, size_of(buffers_[buffer])) - operands[i].index;
+            if (rows > left / vector::element_size(operands[i].index_type))
+                return op_->emitOpError("has indices that leave their buffer");
+        }
         return success();
     }
 
@@ -164,6 +175,8 @@ bool read_size(llvm::ArrayRef<int64_t> from, vector::Sizes& to) {
 
 LogicalResult verify_windows(mlir::Operation* op, mlir::ValueRange buffers, WindowsAttr windows, sidra_pattern* to) {
     if (windows.getBuffer() >= buffers.size()) return op->emitOpError("has windows in a buffer that it does not have");
+    if (windows.getOffset() >= size_of(buffers[windows.getBuffer()]))
+        return op->emitOpError("has windows that begin behind their buffer");
     const auto pair = [](llvm::ArrayRef<uint32_t> list) { return list.size() == 2; };
     if (windows.getCount().size() != 3 || windows.getImage().size() != 3 || windows.getBytes().size() != 3 ||
         !pair(windows.getKernel()) || !pair(windows.getStride()) || !pair(windows.getPad()) ||

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// sidra-compile: compiles a network for the chip. docs: sidra-compile(1), docs/compiler.md.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/program.h"
+#include "sidra/compiler.h"
+
+namespace sidra {
+namespace {
+
+struct Options {
+    std::string network, model, passes, dump, reproducer;
+    std::vector<std::string> dimensions;
+    bool explain = false;
+};
+
+// "batch=8": its name remains in `text`.
+sidra_compile_dimension dimension(std::string& text) {
+    const size_t equals = text.rfind('=');
+    int64_t size = 0;
+    const char* const end = text.data() + text.size();
+    if (equals == std::string::npos || equals == 0 || std::from_chars(text.data() + equals + 1, end, size).ptr != end ||
+        size < 1)
+        throw tools::Failure(fmt::format("--dim {}: give a name and a size of at least 1, as batch=8", text),
+                             tools::kExitUsage);
+    text.resize(equals);
+    return {text.c_str(), size};
+}
+
+void run(Options& options) {
+    std::vector<sidra_compile_dimension> dimensions;
+    for (std::string& text : options.dimensions) dimensions.push_back(dimension(text));
+    if (options.model.empty())
+        options.model =
+            std::filesystem::path(options.network).stem().string() + (options.passes.empty() ? ".sidra" : ".mlir");
+
+    const auto optional = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+    sidra_compile_options compile{};
+    compile.struct_size = sizeof compile;
+    compile.dimensions = dimensions.data();
+    compile.dimension_count = dimensions.size();
+    compile.pipeline = optional(options.passes);
+    compile.dump = optional(options.dump);
+    compile.reproducer = optional(options.reproducer);
+    if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
+    std::array<char, 4096> error{};
+    if (sidra_compile(options.network.c_str(), options.model.c_str(), &compile, error.data(), error.size()) != 0)
+        throw std::runtime_error(error.data());
+}
+
+void main_inner(int argc, char** argv) {
+    Options options;
+    CLI::App app("Compiles a network for the chip; sidra-run runs the result.", "sidra-compile");
+    app.add_option("network", options.network, "The network (.onnx)")->required()->check(CLI::ExistingFile);
+    app.add_option("-o,--output", options.model, "The compiled model; without it the network's name with .sidra, here");
+    app.add_option("--dim", options.dimensions, "Size of a dimension that the network only names")
+        ->type_name("NAME=SIZE")
+        ->allow_extra_args(false);
+    app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
+    app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");
+    app.add_option("--dump", options.dump, "A folder for the module behind each pass");
+    app.add_option("--reproducer", options.reproducer, "A file for module and passes, should a pass crash");
+    if (tools::parse_arguments(app, argc, argv)) run(options);
+}
+
+}  // namespace
+}  // namespace sidra
+
+int main(int argc, char** argv) {
+    return sidra::tools::run_program("sidra-compile", [&] { sidra::main_inner(argc, argv); });
+}

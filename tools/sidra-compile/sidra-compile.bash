@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Completion of sidra-compile for bash.
+_sidra_compile() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    case $previous in
+        --dim | --passes) return ;;
+    esac
+    if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "--output --dim --explain --passes --dump --reproducer --version --help" -- "$current")
+        return
+    fi
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+}
+complete -F _sidra_compile sidra-compile
