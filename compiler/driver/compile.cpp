@@ -75,6 +75,7 @@ mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext& context, Store& store,
     if (std::filesystem::path(input).extension() != ".mlir") {
         ImportOptions import;
         import.dimensions = options.dimensions;
+        import.values = options.values;
         try {
             return import_onnx(context, store, input, import);
         } catch (const ImportError& refused) {
@@ -135,6 +136,7 @@ void compile(const std::string& input, const std::string& output, const Options&
     try {
         std::string all;
         for (const auto& [name, size] : options.dimensions) all += fmt::format("--dim {}={} ", name, size);
+        for (const auto& [name, file] : options.values) all += fmt::format("--value {}={} ", name, file);
         emit(*module, store, {std::filesystem::path(input).stem().string(), input, all}, output);
     } catch (const EmitError& refused) {
         throw CompileError(refused.what());

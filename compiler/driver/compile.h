@@ -18,6 +18,7 @@ struct CompileError : std::runtime_error {
 // As struct sidra_compile_options; an empty string: none.
 struct Options {
     std::map<std::string, int64_t> dimensions;
+    std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
 };

@@ -36,6 +36,12 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                     return fail("a dimension has no name, or a size below 1", error, capacity);
                 all.dimensions[dimension.name] = dimension.size;
             }
+            for (size_t i = 0; i < options->value_count; i++) {
+                const sidra_compile_value& value = options->values[i];
+                if (value.name == nullptr || value.file == nullptr)
+                    return fail("a value has no name, or no file", error, capacity);
+                all.values[value.name] = value.file;
+            }
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);
             all.reproducer = text(options->reproducer);

@@ -26,6 +26,7 @@ std::pair<int64_t, int64_t> range_of(mlir::Type integer);
 
 // Softmax and the like: along the last dimension.
 Value softmax(Build& b, Value x);
+Value log_softmax(Build& b, Value x);
 
 // The input without what a reduction changes: `axes` merged into one last dimension. `function` takes a value whose
 // last dimension they are, and returns one whose last dimension is 1. The result has 1 in each of the axes.

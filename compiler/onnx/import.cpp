@@ -5,6 +5,7 @@
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/Verifier.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <unordered_map>
 
@@ -19,16 +20,37 @@ constexpr int kDepthMax = 32;
 // Nodes, counting those of a function each time that it is called.
 constexpr size_t kNodesMax = 1 << 20;
 
-std::shared_ptr<const onnx::ModelProto> read(const std::string& path) {
+// False: the file holds no such message.
+template <typename Message>
+bool read_message(const std::string& path, Message& message) {
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) throw BuildError("this is no file");
+    if (!std::filesystem::is_regular_file(path, error)) refuse("{} is no file", in_quotes(path));
     auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-    if (!file) refuse("the file cannot be read: {}", file.getError().message());
+    if (!file) refuse("{} cannot be read: {}", in_quotes(path), file.getError().message());
+    return (*file)->getBufferSize() <= INT32_MAX &&
+           message.ParseFromArray((*file)->getBufferStart(), static_cast<int>((*file)->getBufferSize()));
+}
+
+// The input becomes a constant.
+void set_value(onnx::GraphProto& graph, const std::string& name, const std::string& path) {
+    const auto& inputs = graph.input();
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.name() == name; });
+    if (input == inputs.end()) refuse("the model has no input {}, for which there is a value", in_quotes(name));
+    onnx::TensorProto tensor;
+    if (!read_message(path, tensor) || tensor.data_location() == onnx::TensorProto::EXTERNAL)
+        refuse("{} is no tensor in ONNX's format", in_quotes(path));
+    if (input->type().has_tensor_type() && input->type().tensor_type().elem_type() != tensor.data_type())
+        refuse("{} has another type than the input {}", in_quotes(path), in_quotes(name));
+    tensor.set_name(name);
+    for (onnx::TensorProto& constant : *graph.mutable_initializer())
+        if (constant.name() == name) return constant.Swap(&tensor);
+    graph.add_initializer()->Swap(&tensor);
+}
+
+std::shared_ptr<const onnx::ModelProto> read(const std::string& path, const ImportOptions& options) {
     auto model = std::make_shared<onnx::ModelProto>();
-    if ((*file)->getBufferSize() > INT32_MAX ||
-        !model->ParseFromArray((*file)->getBufferStart(), static_cast<int>((*file)->getBufferSize())) ||
-        !model->has_graph())
-        throw BuildError("this is no ONNX model");
+    if (!read_message(path, *model) || !model->has_graph()) throw BuildError("this is no ONNX model");
+    for (const auto& [name, file] : options.values) set_value(*model->mutable_graph(), name, file);
     return model;
 }
 
@@ -49,7 +71,7 @@ class Importer {
     Importer(mlir::MLIRContext& context, Store& store, const std::string& path, const ImportOptions& options)
         : context_(context),
           options_(options),
-          model_(read(path)),
+          model_(read(path, options)),
           module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))),
           build_(mlir::OpBuilder(&context), mlir::UnknownLoc::get(&context)),
           tensors_(store, std::filesystem::path(path).parent_path(), model_) {}

@@ -25,6 +25,8 @@ class ImportError : public std::runtime_error {
 struct ImportOptions {
     // Sizes of the symbolic dimensions, by name; "x[0]" names dimension 0 of the input x.
     std::map<std::string, int64_t> dimensions;
+    // Inputs that are constants, by name: files with a tensor in ONNX's format.
+    std::map<std::string, std::string> values;
 };
 
 // A module with one function `main`, whose arguments and results have the names of the graph's in `xnn.name`. Constants

@@ -29,11 +29,6 @@ Value normalise(Build& b, Value rows, double epsilon) {
 
 // ---- Softmax --------------------------------------------------------------------------------------------------------
 
-Value log_softmax(Build& b, Value x) {
-    const Value difference = b.sub(x, b.reduce(Reduction::max, x));
-    return b.sub(difference, b.unary(Unary::log, b.reduce(Reduction::sum, b.unary(Unary::exp, difference))));
-}
-
 Value hardmax(Build& b, Value x) {
     const Value first = b.reduce(Reduction::argmax, x);
     Shape shape(Build::shape_of(x).size(), 1);
@@ -203,6 +198,11 @@ constexpr Operator kOperators[] = {
 }  // namespace
 
 std::span<const Operator> normalisation_operators() { return kOperators; }
+
+Value log_softmax(Build& b, Value x) {
+    const Value difference = b.sub(x, b.reduce(Reduction::max, x));
+    return b.sub(difference, b.unary(Unary::log, b.reduce(Reduction::sum, b.unary(Unary::exp, difference))));
+}
 
 Value softmax(Build& b, Value x) {
     const Value e = b.unary(Unary::exp, b.sub(x, b.reduce(Reduction::max, x)));

@@ -33,6 +33,7 @@ std::span<const Operator> shape_operators();
 std::span<const Operator> index_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> normalisation_operators();
+std::span<const Operator> loss_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> window_operators();
 std::span<const Operator> recurrent_operators();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Compiles the stored tests of ONNX, runs them on a chip, and compares the results with those that are stored:
 //   sidra-conformance [--data FOLDER] [--figures FILE] [--expect FILE] [FILTER...]
-// Prints a line for each test that does not pass, and how many do. --expect compares with a list of names of the tests that do not
-// pass, each with its verdict; the exit status is 1 if something differs. Each test runs in a process of its own.
+// Prints a line for each test that does not pass, and how many do. --expect compares with a list of names of the tests
+// that do not pass, each with its verdict; the exit status is 1 if something differs. Each test runs in a process of
+// its own.
 //
-// Tolerances: integers exactly. Floats within 1e-3 of themselves and 1e-5 of the largest one, as ONNX has it; where weights became
-// codes of 8 bits on crossbars, within 5 % of the largest one.
+// Tolerances: integers exactly. Floats within 1e-3 of themselves and 1e-5 of the largest one, as ONNX has it; where
+// weights became codes of 8 bits on crossbars, within 5 % of the largest one.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,6 +20,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -54,16 +58,17 @@ std::string read(const fs::path& path) {
     return text.str();
 }
 
-// ---- Types -------------------------------------------------------------------------------------------------------------------------
+// ---- Types
+// -------------------------------------------------------------------------------------------------------------------------
 
 struct Known {
     int onnx;
     sidra_type type;
 };
-constexpr Known kTypes[] = {{onnx::TensorProto::FLOAT, SIDRA_F32}, {onnx::TensorProto::UINT8, SIDRA_U8},
-                            {onnx::TensorProto::INT8, SIDRA_S8},   {onnx::TensorProto::INT16, SIDRA_S16},
-                            {onnx::TensorProto::INT32, SIDRA_S32}, {onnx::TensorProto::INT64, SIDRA_S64},
-                            {onnx::TensorProto::BOOL, SIDRA_BOOL}, {onnx::TensorProto::FLOAT16, SIDRA_F16},
+constexpr Known kTypes[] = {{onnx::TensorProto::FLOAT, SIDRA_F32},    {onnx::TensorProto::UINT8, SIDRA_U8},
+                            {onnx::TensorProto::INT8, SIDRA_S8},      {onnx::TensorProto::INT16, SIDRA_S16},
+                            {onnx::TensorProto::INT32, SIDRA_S32},    {onnx::TensorProto::INT64, SIDRA_S64},
+                            {onnx::TensorProto::BOOL, SIDRA_BOOL},    {onnx::TensorProto::FLOAT16, SIDRA_F16},
                             {onnx::TensorProto::BFLOAT16, SIDRA_BF16}};
 
 const Known* known(int type) {
@@ -79,7 +84,8 @@ bool has_types(const onnx::GraphProto& graph) {
     return std::ranges::all_of(graph.input(), tensor) && std::ranges::all_of(graph.output(), tensor);
 }
 
-// ---- Tensors -----------------------------------------------------------------------------------------------------------------------
+// ---- Tensors
+// -----------------------------------------------------------------------------------------------------------------------
 
 template <typename To, typename Field>
 void put(const Field& field, std::string* bytes) {
@@ -174,17 +180,21 @@ void compare(const Tensor& wanted, const std::string& got, bool quantised) {
     const bool is_float = wanted.type == SIDRA_F32 || wanted.type == SIDRA_F16 || wanted.type == SIDRA_BF16;
     double largest = 0;
     for (size_t i = 0; i < wanted.count(); i++)
-        if (const double w = std::abs(number(wanted.type, wanted.bytes, i)); std::isfinite(w)) largest = std::max(largest, w);
+        if (const double w = std::abs(number(wanted.type, wanted.bytes, i)); std::isfinite(w))
+            largest = std::max(largest, w);
     const double relative = wanted.type == SIDRA_BF16 ? 1e-2 : 2e-3;
     for (size_t i = 0; i < wanted.count(); i++) {
         const double w = number(wanted.type, wanted.bytes, i), g = number(wanted.type, got, i);
         if (w == g || (std::isnan(w) && std::isnan(g))) continue;
-        const double allowed = !is_float ? 0 : quantised ? 0.05 * largest : relative * std::abs(w) + 1e-5 * largest + 1e-7;
+        const double allowed = !is_float   ? 0
+                               : quantised ? 0.05 * largest
+                                           : relative * std::abs(w) + 1e-5 * largest + 1e-7;
         if (!(std::abs(w - g) <= allowed)) throw Failed{fmt::format("element {} is {}, not {}", i, g, w)};
     }
 }
 
-// ---- A test ------------------------------------------------------------------------------------------------------------------------
+// ---- A test
+// ------------------------------------------------------------------------------------------------------------------------
 
 void check(sidra_status status) {
     if (status != SIDRA_OK) throw Failed{sidra_last_error()};
@@ -198,7 +208,8 @@ struct Owned {
     operator Handle*() const { return handle; }
 };
 
-void run(const std::string& file, const std::vector<fs::path>& sets) {
+// inputs_left: numbers of the stored inputs that the compiled model takes.
+void run(const std::string& file, const fs::path& set, const std::vector<int>& inputs_left) {
     Owned<sidra_device, sidra_device_close> device;
     Owned<sidra_context, sidra_context_destroy> context;
     Owned<sidra_stream, sidra_stream_destroy> stream;
@@ -212,7 +223,9 @@ void run(const std::string& file, const std::vector<fs::path>& sets) {
     check(sidra_model_get_info(model, &info));
     auto variant = SIDRA_INIT(sidra_model_variant_info);
     check(sidra_model_get_variant(model, 0, &variant));
-    for (const fs::path& set : sets) {
+    if (variant.inputs != inputs_left.size())
+        throw Failed{"the model has another number of inputs than the stored test"};
+    {
         std::vector<Tensor> inputs;
         std::vector<std::string> outputs;
         std::vector<const void*> in;
@@ -220,7 +233,7 @@ void run(const std::string& file, const std::vector<fs::path>& sets) {
         for (uint32_t i = 0; i < variant.inputs; i++) {
             auto tensor = SIDRA_INIT(sidra_model_tensor);
             check(sidra_model_get_input(model, 0, i, &tensor));
-            inputs.emplace_back(set / fmt::format("input_{}.pb", i), tensor.type);
+            inputs.emplace_back(set / fmt::format("input_{}.pb", inputs_left[i]), tensor.type);
             if (inputs.back().bytes.size() != tensor.bytes || inputs.back().type != tensor.type)
                 throw Failed{fmt::format("input {} has another size or type than the stored one", i)};
         }
@@ -237,11 +250,52 @@ void run(const std::string& file, const std::vector<fs::path>& sets) {
             check(sidra_model_get_output(model, 0, i, &tensor));
             const Tensor wanted(set / fmt::format("output_{}.pb", i), tensor.type);
             const std::vector<uint32_t> shape(tensor.shape, tensor.shape + tensor.rank);
-            if (tensor.type != wanted.type) throw Failed{fmt::format("output {} has another type than the stored one", i)};
+            if (tensor.type != wanted.type)
+                throw Failed{fmt::format("output {} has another type than the stored one", i)};
             if (shape != wanted.shape) throw Failed{fmt::format("output {} has another shape than the stored one", i)};
             compare(wanted, outputs[i], info.matrices > 0);
         }
     }
+}
+
+// The names of a model's inputs in the order of the stored ones: without its constants.
+std::vector<std::string> inputs_of(const onnx::GraphProto& graph) {
+    std::vector<std::string> names;
+    for (const auto& input : graph.input())
+        if (std::ranges::none_of(graph.initializer(),
+                                 [&](const auto& constant) { return constant.name() == input.name(); }))
+            names.push_back(input.name());
+    return names;
+}
+
+// The input that must be a constant, by the message that says so. Only of models with one node.
+std::optional<int> constant_input(const onnx::GraphProto& graph, const std::vector<std::string>& inputs,
+                                  const std::string& message) {
+    static const std::regex pattern("\\(input ([0-9]+)\\) must be a constant");
+    std::smatch match;
+    if (graph.node_size() != 1 || !std::regex_search(message, match, pattern)) return std::nullopt;
+    const int number = std::stoi(match[1]);
+    if (number >= graph.node(0).input_size()) return std::nullopt;
+    const auto input = std::ranges::find(inputs, graph.node(0).input(number));
+    return input == inputs.end() ? std::nullopt : std::optional(static_cast<int>(input - inputs.begin()));
+}
+
+// Gives shapes and the like, which the stored tests have as inputs, when the model is compiled. Returns the numbers of
+// the inputs that remain.
+std::vector<int> compile(const fs::path& folder, const onnx::GraphProto& graph, const fs::path& data,
+                         const fs::path& file) {
+    sidra::compiler::Options options;
+    const std::vector<std::string> inputs = inputs_of(graph);
+    std::vector<int> left(inputs.size());
+    std::iota(left.begin(), left.end(), 0);
+    for (;;) try {
+            sidra::compiler::compile(folder / "model.onnx", file, options);
+            return left;
+        } catch (const sidra::compiler::CompileError& refused) {
+            const std::optional<int> input = constant_input(graph, inputs, refused.what());
+            if (!input || std::erase(left, *input) == 0) throw;
+            options.values[inputs[static_cast<size_t>(*input)]] = data / fmt::format("input_{}.pb", *input);
+        }
 }
 
 Result test(const fs::path& folder, const fs::path& scratch) {
@@ -255,8 +309,8 @@ Result test(const fs::path& folder, const fs::path& scratch) {
     const fs::path file = scratch / (folder.filename().string() + ".sidra");
     Result result{kPass, ""};
     try {
-        sidra::compiler::compile(folder / "model.onnx", file, {});
-        run(file, sets);
+        // What is a constant may differ between the sets.
+        for (const fs::path& set : sets) run(file, set, compile(folder, model.graph(), set, file));
     } catch (const sidra::compiler::CompileError& refused) {
         result = {kUnsupported, refused.what()};
     } catch (const Failed& failed) {
@@ -312,7 +366,8 @@ int main(int argc, char** argv) {
         if (fs::exists(fs::path(data) / kind))
             for (const auto& entry : fs::directory_iterator(fs::path(data) / kind)) {
                 const std::string name = entry.path().filename();
-                if (filters.empty() || std::ranges::any_of(filters, [&](const std::string& f) { return name.find(f) != name.npos; }))
+                if (filters.empty() ||
+                    std::ranges::any_of(filters, [&](const std::string& f) { return name.find(f) != name.npos; }))
                     if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
             }
     std::ranges::sort(folders);
@@ -348,11 +403,13 @@ int main(int argc, char** argv) {
         fmt::print("{} {}: {}\n", kNames[results[i].verdict], name, results[i].why);
     }
     for (int v = 0; v < kVerdicts; v++) fmt::print("{:5} {}\n", counts[v], kNames[v]);
-    const double share = static_cast<double>(nodes[kPass]) / std::max<double>(1, static_cast<double>(nodes[kPass] + nodes[kFail] + nodes[kUnsupported]));
+    const double share = static_cast<double>(nodes[kPass]) /
+                         std::max<double>(1, static_cast<double>(nodes[kPass] + nodes[kFail] + nodes[kUnsupported]));
     fmt::print("node tests with types of the chip: {:.1f} % pass\n", 100 * share);
     if (!figures.empty())
-        std::ofstream(figures) << fmt::format("{{\"onnx_pass_share\": {:.4f}, \"onnx_pass\": {}, \"onnx_fail\": {}, \"onnx_unsupported\": {}}}\n", share,
-                                              counts[kPass], counts[kFail], counts[kUnsupported]);
+        std::ofstream(figures) << fmt::format(
+            "{{\"onnx_pass_share\": {:.4f}, \"onnx_pass\": {}, \"onnx_fail\": {}, \"onnx_unsupported\": {}}}\n", share,
+            counts[kPass], counts[kFail], counts[kUnsupported]);
     if (expected.empty()) return 0;
     int differences = 0;
     std::ifstream list(expected);

@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
     std::string network, model, passes, dump, reproducer;
-    std::vector<std::string> dimensions;
+    std::vector<std::string> dimensions, values;
     bool explain = false;
 };
 
@@ -34,8 +34,20 @@ sidra_compile_dimension dimension(std::string& text) {
     return {text.c_str(), size};
 }
 
+// "shape=shape.pb": likewise.
+sidra_compile_value value(std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+        throw tools::Failure(fmt::format("--value {}: give the name of an input and a file, as shape=shape.pb", text),
+                             tools::kExitUsage);
+    text[equals] = '\0';
+    return {text.c_str(), text.c_str() + equals + 1};
+}
+
 void run(Options& options) {
     std::vector<sidra_compile_dimension> dimensions;
+    std::vector<sidra_compile_value> values;
+    for (std::string& text : options.values) values.push_back(value(text));
     for (std::string& text : options.dimensions) dimensions.push_back(dimension(text));
     if (options.model.empty())
         options.model =
@@ -46,6 +58,8 @@ void run(Options& options) {
     compile.struct_size = sizeof compile;
     compile.dimensions = dimensions.data();
     compile.dimension_count = dimensions.size();
+    compile.values = values.data();
+    compile.value_count = values.size();
     compile.pipeline = optional(options.passes);
     compile.dump = optional(options.dump);
     compile.reproducer = optional(options.reproducer);
@@ -62,6 +76,9 @@ void main_inner(int argc, char** argv) {
     app.add_option("-o,--output", options.model, "The compiled model; without it the network's name with .sidra, here");
     app.add_option("--dim", options.dimensions, "Size of a dimension that the network only names")
         ->type_name("NAME=SIZE")
+        ->allow_extra_args(false);
+    app.add_option("--value", options.values, "An input that is a constant: a file with a tensor of ONNX")
+        ->type_name("NAME=FILE")
         ->allow_extra_args(false);
     app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");

@@ -8,7 +8,7 @@ _sidra_compile() {
         --dim | --passes) return ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--output --dim --explain --passes --dump --reproducer --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--output --dim --value --explain --passes --dump --reproducer --version --help" -- "$current")
         return
     fi
     compopt -o filenames

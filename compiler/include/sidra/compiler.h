@@ -26,11 +26,19 @@ typedef struct sidra_compile_dimension {
 	int64_t size;	/* elements, at least 1 */
 } sidra_compile_dimension;
 
+/* An input that is a constant, such as a shape: the file has a tensor in ONNX's format (a TensorProto). */
+typedef struct sidra_compile_value {
+	const char *name;
+	const char *file;
+} sidra_compile_value;
+
 /* Initialise all fields to zero but struct_size. Strings are UTF-8, and are not kept. */
 typedef struct sidra_compile_options {
 	size_t struct_size;
 	const sidra_compile_dimension *dimensions;
 	size_t dimension_count;
+	const sidra_compile_value *values;
+	size_t value_count;
 	/*
 	 * The passes that run, in MLIR's textual form ("builtin.module(canonicalize,xnn-weights)"); NULL: those that make a file. With a pipeline
 	 * the result is text: the module behind its last pass.
