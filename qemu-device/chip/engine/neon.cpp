@@ -13,6 +13,7 @@ namespace sidra::engine {
 namespace {
 
 using Input = int16_t;
+template <int>
 constexpr uint32_t kBlockCols = 4;
 
 inline Input prepare(uint8_t x) { return x; }

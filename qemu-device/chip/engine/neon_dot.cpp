@@ -12,6 +12,7 @@ namespace sidra::engine {
 namespace {
 
 using Input = int8_t;
+template <int>
 constexpr uint32_t kBlockCols = 16;
 
 inline Input prepare(uint8_t x) { return static_cast<int8_t>(x ^ 0x80u); }
