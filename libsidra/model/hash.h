@@ -14,6 +14,17 @@ namespace sidra::format {
 
 inline uint64_t hash_of(const void* data, size_t size) { return XXH3_64bits(data, size); }
 
+// The same of bytes that come in pieces.
+class Hash {
+   public:
+    Hash() { XXH3_64bits_reset(&state_); }
+    void add(const void* data, size_t size) { XXH3_64bits_update(&state_, data, size); }
+    uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+   private:
+    XXH3_state_t state_;
+};
+
 }  // namespace sidra::format
 
 #endif

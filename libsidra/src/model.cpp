@@ -9,7 +9,6 @@
 #include <string>
 
 #include "buffer.h"
-#include "model_check.h"
 #include "sidra_vector.h"
 #include "structs.h"
 #include "weights.h"

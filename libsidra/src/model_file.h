@@ -4,12 +4,11 @@
 #define SIDRA_MODEL_FILE_H
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "model_generated.h"
+#include "check.h"
 #include "status.h"
 
 namespace sidra {
@@ -29,7 +28,7 @@ class ModelFile {
 
     // For messages.
     const std::string& path() const { return path_; }
-    const format::Model& manifest() const { return *format::GetModel(manifest_.get()); }
+    const format::Model& manifest() const { return manifest_.model(); }
     // Reads a section into memory of its size, and checks its hash. what: the part of the model, for messages.
     sidra_status read(const char* call, const format::Section& section, std::string_view what, std::byte* memory) const;
 
@@ -38,15 +37,12 @@ class ModelFile {
 
     std::string path_;
     int fd_ = -1;
-    std::unique_ptr<uint64_t[]> manifest_;  // aligned for every number in it
+    format::Manifest manifest_;
 };
 
-// A name of a file in a message: in quotes, without control characters, and not too long.
-std::string quoted(std::string_view name);
-inline std::string quoted(const flatbuffers::String* name) { return quoted(name->string_view()); }
-
-// What messages call a matrix: "matrix 3 'fc1.weight'".
-std::string matrix_name(const format::Model& model, uint32_t index);
+using format::matrix_name;
+using format::quoted;
+using format::tensor_bytes;
 
 }  // namespace sidra
 

@@ -8,7 +8,6 @@
 #include "graph.h"
 #include "label.h"
 #include "model.h"
-#include "model_check.h"
 #include "model_record.h"
 #include "stream.h"
 #include "wait.h"

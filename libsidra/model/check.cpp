@@ -1,48 +1,58 @@
 // SPDX-License-Identifier: MIT
-#include "model_check.h"
+#include "check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <cstring>
 #include <vector>
 
-#include "file_header.h"
-#include "model_file.h"
+#include "hash.h"
 #include "sidra/model.h"
 #include "sidra_vector.h"
+#include "verify.h"
 
-namespace sidra {
+namespace sidra::format {
 namespace {
 
-// What is wrong; "": nothing.
-using Finding = std::string;
+// What is wrong with a part of the manifest; "": nothing.
+using Text = std::string;
 
 // Returns from the calling function with what is wrong, behind the name of the part.
-#define TRY_PART(finding, ...)                                            \
-    do {                                                                  \
-        if (const Finding found = (finding); !found.empty()) [[unlikely]] \
-            return fmt::format(__VA_ARGS__) + found;                      \
+#define TRY_PART(text, ...)                                         \
+    do {                                                            \
+        if (const Text found = (text); !found.empty()) [[unlikely]] \
+            return fmt::format(__VA_ARGS__) + found;                \
     } while (0)
 
 constexpr uint32_t kNoProgram = UINT32_MAX;  // of a Matmul
+constexpr size_t kNameShown = 80;            // bytes of a name in a message
+constexpr uint32_t kDepthMax = 8;            // of tables in tables; the schema has five
+constexpr uint32_t kTablesMax = 1 << 20;
+
+static_assert(static_cast<int>(Type::MAX) + 1 == SIDRA_TYPE_COUNT && static_cast<int>(Type::BF16) == SIDRA_TYPE_BF16);
+
+// Bytes of a file.
+struct FileRange {
+    uint64_t begin, end;
+};
 
 template <typename Vector>
 uint32_t length(const Vector* vector) {
     return vector != nullptr ? vector->size() : 0;
 }
 
-Finding check_type(std::string_view field, format::Type type) {
-    if (sidra_type_size(static_cast<sidra_type>(type)) != 0) return {};
+Text check_type(std::string_view field, Type type) {
+    if (type <= Type::MAX) return {};
     return fmt::format("{} is {}, which is no type of elements", field, static_cast<uint32_t>(type));
 }
 
-Finding check_length(std::string_view field, uint32_t length, uint32_t needed) {
+Text check_length(std::string_view field, uint32_t length, uint32_t needed) {
     if (length == needed) return {};
     return fmt::format("{} has {} numbers, must have {}", field, length, needed);
 }
 
-Finding check_params(const flatbuffers::Vector<uint32_t>* params) {
+Text check_params(const flatbuffers::Vector<uint32_t>* params) {
     if (length(params) <= SIDRA_VECTOR_PARAMS) return {};
     return fmt::format("param has {} numbers, at most {} are allowed", length(params), SIDRA_VECTOR_PARAMS);
 }
@@ -53,10 +63,9 @@ class Sections {
     explicit Sections(uint64_t file_size) : file_size_(file_size) {}
     void add(std::string name, const FileRange& range) { ranges_.push_back({range, std::move(name)}); }
 
-    Finding add(std::string name, const format::Section& section) {
-        if (section.offset() % format::kSectionAlignment != 0)
-            return fmt::format("{}: offset {} is not a multiple of {}", name, section.offset(),
-                               format::kSectionAlignment);
+    Text add(std::string name, const Section& section) {
+        if (section.offset() % kSectionAlignment != 0)
+            return fmt::format("{}: offset {} is not a multiple of {}", name, section.offset(), kSectionAlignment);
         if (section.offset() > file_size_ || section.size() > file_size_ - section.offset())
             return fmt::format("{}: {} bytes from {} on are not in the file, which has {}", name, section.size(),
                                section.offset(), file_size_);
@@ -64,7 +73,7 @@ class Sections {
         return {};
     }
 
-    Finding check() {
+    Text check() {
         std::ranges::sort(ranges_, {}, [](const Named& named) { return named.range.begin; });
         for (size_t i = 1; i < ranges_.size(); ++i)
             if (ranges_[i].range.begin < ranges_[i - 1].range.end)
@@ -84,22 +93,22 @@ class Sections {
 // The calls of one variant.
 class Calls {
    public:
-    Calls(const format::Model& model, const format::Variant& variant)
+    Calls(const Model& model, const Variant& variant)
         : model_(model),
           constants_(model.constants() != nullptr ? model.constants()->size() : 0),
           work_(variant.work()) {}
 
-    Finding check(const format::Call& call) const {
+    Text check(const Call& call) const {
         switch (call.step_type()) {
-            case format::Step::Vector:
+            case Step::Vector:
                 return check(*call.step_as_Vector());
-            case format::Step::Layer:
+            case Step::Layer:
                 return check(*call.step_as_Layer());
-            case format::Step::Matmul:
+            case Step::Matmul:
                 return check(*call.step_as_Matmul());
-            case format::Step::Pool:
+            case Step::Pool:
                 return check(*call.step_as_Pool());
-            case format::Step::Sort:
+            case Step::Sort:
                 return check(*call.step_as_Sort());
             default:
                 return fmt::format("step {} is none that this libsidra knows", static_cast<uint32_t>(call.step_type()));
@@ -108,24 +117,24 @@ class Calls {
 
    private:
     // Where the array ends is the call's to check.
-    Finding check_place(std::string_view field, const format::Place* place) const {
+    Text check_place(std::string_view field, const Place* place) const {
         if (place == nullptr) return {};
-        if (place->memory() > format::Memory::MAX)
+        if (place->memory() > Memory::MAX)
             return fmt::format("{} is in memory {}, which does not exist", field,
                                static_cast<uint32_t>(place->memory()));
-        const bool constants = place->memory() == format::Memory::Constants;
+        const bool constants = place->memory() == Memory::Constants;
         const uint64_t size = constants ? constants_ : work_;
         if (place->offset() < size) return {};
         return fmt::format("{} is at byte {} of the {}, which {} {} bytes", field, place->offset(),
                            constants ? "constants" : "work memory", constants ? "have" : "has", size);
     }
 
-    Finding check_program(uint32_t program) const {
+    Text check_program(uint32_t program) const {
         if (program < model_.programs()->size()) return {};
         return fmt::format("program is {}, but the model has {}", program, model_.programs()->size());
     }
 
-    Finding check_operands(const flatbuffers::Vector<flatbuffers::Offset<format::Operand>>& operands) const {
+    Text check_operands(const flatbuffers::Vector<flatbuffers::Offset<Operand>>& operands) const {
         if (operands.size() > SIDRA_VECTOR_OPERANDS_MAX)
             return fmt::format("it has {} operands, at most {} are allowed", operands.size(),
                                SIDRA_VECTOR_OPERANDS_MAX);
@@ -133,7 +142,7 @@ class Calls {
         return {};
     }
 
-    Finding check(const format::Operand& operand) const {
+    Text check(const Operand& operand) const {
         TRY_PART(check_place("at", operand.at()), "");
         TRY_PART(check_type("type", operand.type()), "");
         TRY_PART(check_length("stride", length(operand.stride()), 4), "");
@@ -141,21 +150,21 @@ class Calls {
         return check_type("index_type", operand.index_type());
     }
 
-    Finding check(const format::Windows& windows) const {
+    Text check(const Windows& windows) const {
         TRY_PART(check_place("at", windows.at()), "windows: ");
         TRY_PART(check_type("type", windows.type()), "windows: ");
         TRY_PART(check_type("codes", windows.codes()), "windows: ");
         return {};
     }
 
-    Finding check(const format::Vector& vector) const {
+    Text check(const Vector& vector) const {
         TRY_PART(check_program(vector.program()), "");
         TRY_PART(check_length("size", length(vector.size()), 4), "");
         TRY_PART(check_params(vector.param()), "");
         return check_operands(*vector.operands());
     }
 
-    Finding check(const format::Layer& layer) const {
+    Text check(const Layer& layer) const {
         if (layer.matrix() >= model_.matrices()->size())
             return fmt::format("matrix is {}, but the model has {}", layer.matrix(), model_.matrices()->size());
         TRY_PART(check_program(layer.program()), "");
@@ -164,21 +173,21 @@ class Calls {
         return check_operands(*layer.operands());
     }
 
-    Finding check(const format::Matmul& matmul) const {
+    Text check(const Matmul& matmul) const {
         if (matmul.program() != kNoProgram) TRY_PART(check_program(matmul.program()), "");
         TRY_PART(check_length("batch", length(matmul.batch()), 2), "");
         TRY_PART(check_params(matmul.param()), "");
         return check_operands(*matmul.operands());
     }
 
-    Finding check(const format::Pool& pool) const {
+    Text check(const Pool& pool) const {
         TRY_PART(check(*pool.windows()), "");
         TRY_PART(check_place("out", pool.out()), "");
         if (pool.out_stride() != nullptr) return check_length("out_stride", length(pool.out_stride()), 3);
         return {};
     }
 
-    Finding check(const format::Sort& sort) const {
+    Text check(const Sort& sort) const {
         TRY_PART(check_type("type", sort.type()), "");
         TRY_PART(check_type("index_type", sort.index_type()), "");
         TRY_PART(check_place("in", sort.in()), "");
@@ -186,12 +195,12 @@ class Calls {
         return check_place("indices", sort.indices());
     }
 
-    const format::Model& model_;
+    const Model& model_;
     const uint64_t constants_, work_;  // bytes
 };
 
-Finding check_matrix(const format::Matrix& matrix) {
-    if (matrix.encoding() > format::Encoding::MAX)
+Text check_matrix(const Matrix& matrix) {
+    if (matrix.encoding() > Encoding::MAX)
         return fmt::format("encoding is {}, which does not exist", static_cast<uint32_t>(matrix.encoding()));
     if (matrix.k() == 0 || matrix.n() == 0) return fmt::format("{} x {} has no weights", matrix.k(), matrix.n());
     if (const uint64_t needed = uint64_t{matrix.k()} * matrix.n(); matrix.data()->size() != needed)
@@ -200,7 +209,7 @@ Finding check_matrix(const format::Matrix& matrix) {
     return {};
 }
 
-Finding check_program(const format::Program& program) {
+Text check_program(const Program& program) {
     const uint32_t bytes = program.code()->size();
     if (bytes == 0 || bytes % sizeof(sidra_vector_instruction) != 0)
         return fmt::format("code has {} bytes, must be a number of instructions of {} bytes", bytes,
@@ -208,19 +217,19 @@ Finding check_program(const format::Program& program) {
     return {};
 }
 
-Finding check_tensor(const format::Tensor& tensor, uint64_t work) {
+Text check_tensor(const Tensor& tensor, uint64_t work) {
     TRY_PART(check_type("type", tensor.type()), "");
     if (length(tensor.shape()) > SIDRA_MODEL_RANK_MAX)
         return fmt::format("shape has {} dimensions, at most {} are allowed", length(tensor.shape()),
                            SIDRA_MODEL_RANK_MAX);
-    const uint64_t element = sidra_type_size(static_cast<sidra_type>(tensor.type()));
+    const uint64_t element = type_size(tensor.type());
     uint64_t bytes = element;
     for (uint32_t i = 0; i < length(tensor.shape()); ++i)
         if (const uint32_t size = tensor.shape()->Get(i);
             size == 0 || __builtin_mul_overflow(bytes, uint64_t{size}, &bytes))
             return fmt::format("shape[{}] is {}, so it has no elements, or more than 2^64 bytes", i, size);
-    const format::Place& at = *tensor.at();
-    if (at.memory() != format::Memory::Work) return "it is not in the work memory";
+    const Place& at = *tensor.at();
+    if (at.memory() != Memory::Work) return "it is not in the work memory";
     if (at.offset() % element != 0)
         return fmt::format("offset {} is not a multiple of the {} bytes of an element", at.offset(), element);
     if (at.offset() > work || bytes > work - at.offset())
@@ -228,31 +237,30 @@ Finding check_tensor(const format::Tensor& tensor, uint64_t work) {
     return {};
 }
 
-using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
+using Tensors = flatbuffers::Vector<flatbuffers::Offset<Tensor>>;
 
-Finding check_tensors(std::string_view kind, const Tensors& tensors, uint64_t work) {
+Text check_tensors(std::string_view kind, const Tensors& tensors, uint64_t work) {
     for (uint32_t i = 0; i < tensors.size(); ++i)
         TRY_PART(check_tensor(*tensors[i], work), "{} {} {}: ", kind, i, quoted(tensors[i]->name()));
     return {};
 }
 
-Finding check_variant(const format::Model& model, const format::Variant& variant) {
+Text check_variant(const Model& model, const Variant& variant) {
     if (variant.work() == 0) return "work is 0 bytes";
     TRY_PART(check_tensors("input", *variant.inputs(), variant.work()), "");
     TRY_PART(check_tensors("output", *variant.outputs(), variant.work()), "");
     const Calls calls(model, variant);
     for (uint32_t i = 0; i < variant.calls()->size(); ++i) {
-        const format::Call& call = *variant.calls()->Get(i);
+        const Call& call = *variant.calls()->Get(i);
         TRY_PART(calls.check(call), "call {} {}: ", i, quoted(call.name()));
     }
     return {};
 }
 
-}  // namespace
-
-std::string check_manifest(const format::Model& model, uint64_t file_size, const FileRange& manifest) {
+// FlatBuffers has verified it.
+Text check_manifest(const Model& model, uint64_t file_size, const FileRange& manifest) {
     Sections sections(file_size);
-    sections.add("the header", FileRange{0, sizeof(format::FileHeader)});
+    sections.add("the header", FileRange{0, sizeof(FileHeader)});
     sections.add("the manifest", manifest);
     if (model.constants() != nullptr) {
         if (model.constants()->size() == 0) return "constants: there are 0 bytes";
@@ -271,10 +279,83 @@ std::string check_manifest(const format::Model& model, uint64_t file_size, const
     return {};
 }
 
-uint64_t tensor_bytes(const format::Tensor& tensor) {
-    uint64_t bytes = sidra_type_size(static_cast<sidra_type>(tensor.type()));
+}  // namespace
+
+Finding too_short(uint64_t size) {
+    return {fmt::format(" is not a compiled model: it has {} bytes, and the header alone has {}", size,
+                        sizeof(FileHeader))};
+}
+
+Finding check_header(const FileHeader& header, uint64_t size) {
+    const auto damaged = [&](const Text& what) -> Finding {
+        return {fmt::format(": header: {}; copy or compile the model again", what)};
+    };
+    if (std::memcmp(header.magic, kMagic, sizeof header.magic) != 0)
+        return {" is not a compiled model: its first bytes are not those of a .sidra file; compile the network first"};
+    const uint32_t major = header.version >> 16, minor = header.version & 0xffff;
+    if (major != kVersionMajor || minor > kVersionMinor)
+        return {fmt::format(" has version {}.{} of the format, but this libsidra reads {}.0 to {}.{}; use a libsidra "
+                            "of the same age as the compiler, or compile the model again",
+                            major, minor, kVersionMajor, kVersionMajor, kVersionMinor),
+                true};
+    if (header.header_hash != hash_of(&header, offsetof(FileHeader, header_hash)))
+        return damaged("its hash is wrong, so the file is damaged");
+    if (header.header_size != sizeof header)
+        return damaged(fmt::format("header_size is {}, must be {}", header.header_size, sizeof header));
+    if (header.file_size != size)
+        return damaged(fmt::format("the file has {} bytes, but file_size is {}: {}", size, header.file_size,
+                                   size < header.file_size ? "it was cut off" : "something was added to it"));
+    if (header.reserved != 0) return damaged(fmt::format("reserved is {:#x}, must be 0", header.reserved));
+    if (header.manifest_offset % kManifestAlignment != 0 || header.manifest_offset < sizeof header ||
+        header.manifest_offset > size || header.manifest_size > size - header.manifest_offset)
+        return damaged(
+            fmt::format("the manifest has {} bytes from {} on; it must lie between the header and the end of the "
+                        "file, at a multiple of {}",
+                        header.manifest_size, header.manifest_offset, kManifestAlignment));
+    if (header.manifest_size > kManifestBytesMax)
+        return damaged(
+            fmt::format("manifest_size is {}, at most {} are allowed", header.manifest_size, kManifestBytesMax));
+    return {};
+}
+
+Manifest::Manifest(const FileHeader& header)
+    : memory_(std::make_unique_for_overwrite<uint64_t[]>(header.manifest_size / sizeof(uint64_t) + 1)) {}
+
+Finding Manifest::check(const FileHeader& header) const {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get());
+    if (hash_of(bytes, header.manifest_size) != header.manifest_hash)
+        return {": manifest: its hash is wrong, so the file is damaged; copy or compile the model again"};
+    flatbuffers::Verifier verifier(bytes, header.manifest_size, kDepthMax, kTablesMax);
+    if (!VerifyModelBuffer(verifier))
+        return {
+            fmt::format(": manifest: it is not a valid FlatBuffer of the schema of compiled models (or has more "
+                        "than {} tables); compile the model again",
+                        kTablesMax)};
+    const Text found = check_manifest(model(), header.file_size,
+                                      {header.manifest_offset, header.manifest_offset + header.manifest_size});
+    if (!found.empty()) return {fmt::format(": {}; compile the model again", found)};
+    return {};
+}
+
+uint64_t type_size(Type type) { return vector::element_size(static_cast<uint32_t>(type)); }
+
+uint64_t tensor_bytes(const Tensor& tensor) {
+    uint64_t bytes = type_size(tensor.type());
     for (uint32_t i = 0; i < length(tensor.shape()); ++i) bytes *= tensor.shape()->Get(i);
     return bytes;
 }
 
-}  // namespace sidra
+std::string quoted(std::string_view name) {
+    std::string text = "'";
+    text += name.substr(0, kNameShown);
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+    if (name.size() > kNameShown) text += "...";
+    return text + "'";
+}
+
+std::string matrix_name(const Model& model, uint32_t index) {
+    return fmt::format("matrix {} {}", index, quoted(model.matrices()->Get(index)->name()));
+}
+
+}  // namespace sidra::format
