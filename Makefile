@@ -147,12 +147,12 @@ bench-engine-torch: ## measure two networks against PyTorch and onnxruntime, whi
 	@scripts/figures.py build/figures/engine.json <build/figures/engine-torch.bench
 	@rm build/figures/engine-torch.bench
 
-compiler: ## build the compiler of networks, sidra-compile, and what runs its files, sidra-run; installs MLIR once
+compiler: ## build the compiler of networks, sidra-compile, and what runs and shows its files, sidra-run and sidra-objdump; installs MLIR once
 	@$(SETUP) base compiler
 	@$(MAKE) build/release/build.ninja
 	@cmake build/release -DSIDRA_COMPILER=ON >build/release.configure.log || { cat build/release.configure.log; exit 1; }
-	@$(BUILD) build/release -j $(JOBS) --target sidra-compile sidra-opt sidra-run
-	@echo "build/release/tools/sidra-compile/sidra-compile compiles, and build/release/tools/sidra-run/sidra-run runs what it made"
+	@$(BUILD) build/release -j $(JOBS) --target sidra-compile sidra-opt sidra-run sidra-objdump
+	@echo "build/release/tools: sidra-compile/sidra-compile compiles, sidra-run/sidra-run runs what it made, sidra-objdump/sidra-objdump shows it"
 
 conformance: compiler ## compile and run the stored tests of ONNX; writes build/figures/compiler.json (FILTER=name: only those)
 	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
