@@ -20,8 +20,8 @@ const Table& table() {
     static const Table all = [] {
         Table result;
         for (const auto part : {elementwise_operators(), shape_operators(), index_operators(), reduction_operators(),
-                                normalisation_operators(), loss_operators(), product_operators(),
-                                window_operators(), recurrent_operators(), quantised_operators()})
+                                normalisation_operators(), loss_operators(), product_operators(), window_operators(),
+                                recurrent_operators(), quantised_operators()})
             for (const Operator& one : part) result.emplace(one.name, one);
         return result;
     }();
@@ -42,8 +42,7 @@ const Reason kReasons[] = {
      {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "LabelEncoder"}},
     {"the chip has no random numbers",
      {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}},
-    {"the operator is for training",
-     {"Adam", "Adagrad", "Momentum", "Gradient"}},
+    {"the operator is for training", {"Adam", "Adagrad", "Momentum", "Gradient"}},
     {"the shape of its result depends on the values of its input", {"NonMaxSuppression", "Unique"}},
     {"complex numbers are not supported", {"DFT", "STFT"}},
 };

@@ -113,6 +113,31 @@ TEST(Import, SizesBeyondAllMemory) {
     }
 }
 
+TEST(Import, InputsWithAValue) {
+    ModelBuilder m;
+    m.input("x", {2, 3}).input("shape", {2}, TensorProto::INT64).output("y");
+    m.node("Reshape", {"x", "shape"}, {"y"});
+    const auto write = [&](int type, const std::string& bytes) {
+        TensorProto tensor;
+        tensor.set_data_type(type);
+        tensor.add_dims(static_cast<int64_t>(bytes.size() / 8));
+        tensor.set_raw_data(bytes);
+        std::ofstream file(m.folder / "shape.pb", std::ios::binary);
+        EXPECT_TRUE(tensor.SerializeToOstream(&file));
+    };
+    m.options.values["shape"] = m.folder / "shape.pb";
+    EXPECT_TRUE(has(m.error(), "shape.pb' is no file"));
+    write(TensorProto::INT64, std::string("\3\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16));
+    EXPECT_TRUE(has(m.text(), "tensor<3x2xf32>"));
+    write(TensorProto::INT32, std::string(8, '\1'));
+    EXPECT_TRUE(has(m.error(), "has another type than the input 'shape'"));
+    std::ofstream(m.folder / "shape.pb", std::ios::binary) << "\xff\xff";
+    EXPECT_TRUE(has(m.error(), "is no tensor in ONNX's format"));
+    m.options.values["other"] = m.folder / "shape.pb";
+    m.options.values.erase("shape");
+    EXPECT_TRUE(has(m.error(), "the model has no input 'other'"));
+}
+
 // ---- Nodes ----------------------------------------------------------------------------------------------------------
 
 TEST(Import, ErrorsNameFileNodeAndOperatorSet) {
@@ -451,8 +476,8 @@ std::string error_of_file(ModelBuilder& m, const std::filesystem::path& path) {
 
 TEST(Import, FilesThatAreNoModels) {
     ModelBuilder m;
-    EXPECT_TRUE(has(error_of_file(m, m.folder / "absent.onnx"), "absent.onnx: this is no file"));
-    EXPECT_TRUE(has(error_of_file(m, m.folder), "this is no file"));
+    EXPECT_TRUE(has(error_of_file(m, m.folder / "absent.onnx"), "absent.onnx' is no file"));
+    EXPECT_TRUE(has(error_of_file(m, m.folder), "is no file"));
     const std::filesystem::path path = m.folder / "garbage.onnx";
     for (const char* const text : {"", "ONNX", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}) {
         std::ofstream(path, std::ios::binary) << text;
