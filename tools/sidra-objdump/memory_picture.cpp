@@ -103,6 +103,15 @@ const char* kind_colour(Value::Kind kind) {
     }
 }
 
+// The name of a value, or the number of its call, which tells more than a few characters of the name.
+std::string label_of(const Value& value, double size, double width) {
+    constexpr size_t kFewest = 13;
+    std::string label = fitting(value.name, size, width);
+    if (label == value.name || characters_of(label) >= kFewest) return label;
+    const std::string number = fmt::format("{}", value.first);
+    return value.kind == Value::Kind::kInput || width_of(number, size) > width ? "" : number;
+}
+
 }  // namespace
 
 void require_runnable(std::span<const CallAnalysis> analyses) {
@@ -168,6 +177,7 @@ std::string memory_picture(const format::Model& model, uint32_t number, std::spa
     Svg svg(title);
     svg.text(kLeft, 28, fitting(title, Svg::kTitleSize, kWidth), R"(class="ink" font-weight="bold")", Anchor::kStart,
              Svg::kTitleSize);
+    const double peak_at = x(peak.call + 0.5);
     double at = kLeft;
     constexpr std::pair<Value::Kind, const char*> kLegend[] = {{Value::Kind::kInput, "input"},
                                                                {Value::Kind::kOutput, "output"},
@@ -196,14 +206,16 @@ std::string memory_picture(const format::Model& model, uint32_t number, std::spa
                              kind_colour(value.kind)),
                  hint);
         constexpr double kSmall = 10;
-        constexpr size_t kFewest = 13;  // characters of a name that was shortened
         if (height < kSmall + 4) continue;
-        std::string label = fitting(value.name, kSmall, width - 8);
-        if (label != value.name && characters_of(label) < kFewest)  // the number tells more than a few characters
-            label = value.kind == Value::Kind::kInput ? "" : fitting(fmt::format("{}", value.first), kSmall, width - 8);
+        // Beside the line of the peak, if that goes through the label.
+        double from = left + 4, room = width - 8;
+        std::string label = label_of(value, kSmall, room);
+        if (from < peak_at && peak_at < from + width_of(label, kSmall)) {
+            room -= peak_at + 3 - from, from = peak_at + 3;
+            label = label_of(value, kSmall, room);
+        }
         if (!label.empty())
-            svg.text(left + 4, top + kSmall + 2, label, "fill=\"#000000\" pointer-events=\"none\"", Anchor::kStart,
-                     kSmall);
+            svg.text(from, top + kSmall + 2, label, "fill=\"#000000\" pointer-events=\"none\"", Anchor::kStart, kSmall);
     }
     svg.line(kLeft, kTop, kLeft, kTop + kHeight, R"(class="line")");
     svg.line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, R"(class="line")");
@@ -220,7 +232,6 @@ std::string memory_picture(const format::Model& model, uint32_t number, std::spa
         R"svg(<text class="soft" font-size="12" text-anchor="middle" transform="translate(22 {:.0f}) rotate(-90)">offset in the work memory (bytes)</text>)svg"
         "\n",
         kTop + kHeight / 2));
-    const double peak_at = x(peak.call + 0.5);
     svg.line(peak_at, kTop - 8, peak_at, kTop + kHeight, R"(class="peak")");
     const std::string note = fmt::format("peak: {} ({:.1f} %) in use at call {}", tools::bytes_text(peak.bytes),
                                          100 * static_cast<double>(peak.bytes) / work, peak.call);

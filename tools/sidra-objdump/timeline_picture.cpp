@@ -78,8 +78,8 @@ std::string timeline_picture(const format::Model& model, uint32_t number, std::s
     svg.text(kLeft, 28, fitting(title, Svg::kTitleSize, kWidth), R"(class="ink" font-weight="bold")", Anchor::kStart,
              Svg::kTitleSize);
     svg.text(kLeft, 50,
-             "By the chip's cost model at the nominal clock. Calls run one after another; a layer is a product on "
-             "crossbars, then its programs.",
+             "By the chip's cost model at the nominal clock. Calls run one after another; a layer takes the "
+             "time of its product and that of its programs.",
              R"(class="soft")");
     double at = kLeft;
     for (size_t i = 0; i < by_step.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 using Input = int16_t;
 // As many as there are registers for. One vector takes as long as reading the weights, so it reads adjacent lines.
 template <int M>
-constexpr uint32_t kBlockCols = M == 1 ? 32 : M == 2 ? 16 : 8;
+constexpr uint32_t kBlockCols = M == 1 ? 32 : (M == 2 ? 16 : 8);
 
 inline Input prepare(uint8_t x) { return x; }
 
