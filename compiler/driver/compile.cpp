@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "emit.h"
+#include "names.h"
 #include "onnx/import.h"
 #include "passes.h"
 #include "report.h"
@@ -45,11 +46,9 @@ class FirstError {
 
    private:
     static void print(llvm::raw_ostream& stream, mlir::Location location) {
-        if (const auto name = mlir::dyn_cast<mlir::NameLoc>(location)) stream << "node '" << name.getName().getValue() << "': ";
+        if (const auto names = names_of(location); !names.empty()) stream << "node '" << names.front() << "': ";
         else if (const auto place = mlir::dyn_cast<mlir::FileLineColLoc>(location))
             stream << "line " << place.getLine() << ": ";
-        else if (const auto fused = mlir::dyn_cast<mlir::FusedLoc>(location); fused && !fused.getLocations().empty())
-            print(stream, fused.getLocations().front());
     }
 
     std::mutex lock_;

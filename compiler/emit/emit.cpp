@@ -15,6 +15,7 @@
 #include "file_header.h"
 #include "hash.h"
 #include "model_generated.h"
+#include "names.h"
 #include "read.h"
 #include "xbar.h"
 
@@ -26,18 +27,6 @@ using mlir::Value;
 constexpr uint64_t kConstantAlignment = 64;
 
 uint64_t rounded(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
-
-std::string name_of(mlir::Location location) {
-    if (const auto name = mlir::dyn_cast<mlir::NameLoc>(location)) return name.getName().str();
-    if (const auto fused = mlir::dyn_cast<mlir::FusedLoc>(location)) {
-        std::string names;
-        for (const mlir::Location part : fused.getLocations())
-            if (const std::string name = name_of(part); !name.empty() && names.find(name) == std::string::npos)
-                names += (names.empty() ? "" : " ") + name;
-        return names;
-    }
-    return "";
-}
 
 class File {
    public:
@@ -120,7 +109,7 @@ class Emission {
 
     Bytes bytes(llvm::StringRef hash, mlir::Operation* op) {
         const Bytes found = store_.find(hash.str());
-        if (found.empty()) throw EmitError(fmt::format("'{}' has values that the store does not have", name_of(op->getLoc())));
+        if (found.empty()) throw EmitError(fmt::format("'{}' has values that the store does not have", fmt::join(names_of(op->getLoc()), " ")));
         return found;
     }
 
@@ -300,7 +289,7 @@ class Emission {
             format::StepUnion union_step = step(&op);
             if (union_step.type == format::Step::NONE) continue;
             auto call = std::make_unique<format::CallT>();
-            call->name = name_of(op.getLoc());
+            call->name = fmt::format("{}", fmt::join(names_of(op.getLoc()), " "));
             call->step = std::move(union_step);
             variant->calls.push_back(std::move(call));
         }

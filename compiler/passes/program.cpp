@@ -101,10 +101,6 @@ constexpr const char* kRowCodes[] = {
     "epilogue:",
 };
 
-bool is_float_name(xnn::Unary function) {
-    return function != xnn::Unary::invert;
-}
-
 class Generator {
    public:
     explicit Generator(xnn::GroupOp group)
@@ -113,8 +109,8 @@ class Generator {
     Program run() {
         first_operand_ = mlir::isa_and_nonnull<xnn::MatmulOp>(product_) ? 2 : 0;
         mlir::Operation* const yield = group_.getBody().front().getTerminator();
-        stores_.resize(yield->getNumOperands());
-        for (unsigned i = 0; i < stores_.size(); i++) check_result(yield->getOperand(i));
+        results_ = yield->getNumOperands();
+        for (const Value result : yield->getOperands()) check_result(result);
         unsigned passes = 1;
         for (mlir::Operation& op : group_.getBody().front())
             for (const Value result : op.getResults())
@@ -174,13 +170,13 @@ class Generator {
             if (auto reduce = mlir::dyn_cast<xnn::ReduceOp>(op)) emit_reduction(reduce);
             else scalars.push_back(&op);
         }
-        for (unsigned i = 0; i < stores_.size(); i++) {
+        for (unsigned i = 0; i < results_; i++) {
             const Value value = yield->getOperand(i);
             if (!is_scalar(value) && pass_of(value) == pass_) store(i, value, vector(value));
         }
         keep_expensive(yield);
         for (mlir::Operation* const op : scalars) scalar(op->getResult(0));
-        for (unsigned i = 0; i < stores_.size(); i++) {
+        for (unsigned i = 0; i < results_; i++) {
             const Value value = yield->getOperand(i);
             if (is_scalar(value) && pass_of(value) == pass_) store(i, value, scalar(value));
         }
@@ -206,7 +202,7 @@ class Generator {
             if (found == vectors_.end() || kept_.contains(value.getAsOpaquePointer()) || cost(value) < 8 ||
                 !needed_after(value))
                 continue;
-            for (unsigned i = 0; i < stores_.size(); i++) {
+            for (unsigned i = 0; i < results_; i++) {
                 const Value result = yield->getOperand(i);
                 if (result.getType() != value.getType() || kind_of(value) != Kind::kFloat || taken_.contains(i) ||
                     !mlir::cast<RankedTensorType>(value.getType()).getElementType().isF32() ||
@@ -390,8 +386,7 @@ class Generator {
             if (kind == Kind::kInt) return narrowed(emit("xor", {in, text("-1")}, is_one), op.getResult(), is_one);
             refuse("a float has no bits to invert");
         }
-        if (kind == Kind::kFloat && is_float_name(function))
-            return emit(xnn::stringifyUnary(function).str(), {in}, is_one);
+        if (kind == Kind::kFloat) return emit(xnn::stringifyUnary(function).str(), {in}, is_one);
         if (kind != Kind::kInt) refuse("a function of numbers on booleans");
         switch (function) {
             case neg:
@@ -575,7 +570,7 @@ class Generator {
     size_t first_operand_ = 0;
     unsigned pass_ = 0, count_ = 0;
     bool by_row_ = false;
-    std::vector<bool> stores_;
+    unsigned results_ = 0;
     std::map<const void*, unsigned> passes_;
     std::map<const void*, Register> vectors_, scalars_;  // vectors_: of this pass
     std::map<const void*, Kept> kept_;                   // values that were stored

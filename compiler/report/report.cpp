@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "names.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
@@ -13,13 +14,6 @@ namespace {
 constexpr int64_t kTileRows = 256, kTileColumns = 128;
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-std::string name_of(mlir::Location location) {
-    if (const auto name = mlir::dyn_cast<mlir::NameLoc>(location)) return name.getName().str();
-    if (const auto fused = mlir::dyn_cast<mlir::FusedLoc>(location); fused && !fused.getLocations().empty())
-        return name_of(fused.getLocations().front());
-    return "?";
-}
 
 int64_t needed(std::span<const Layer> layers, int64_t steps) {
     int64_t sum = 0;
@@ -49,7 +43,8 @@ Report examine(mlir::ModuleOp module) {
         const auto weights = mlir::cast<mlir::RankedTensorType>(op->getOperand(1).getType());
         const auto result = mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType());
         const int64_t rows = weights.getDimSize(0), columns = weights.getDimSize(1);
-        report.layers.push_back({name_of(op->getLoc()), rows, columns,
+        const std::vector<std::string> names = names_of(op->getLoc());
+        report.layers.push_back({names.empty() ? "?" : names.front(), rows, columns,
                                  divided_up(rows, kTileRows) * divided_up(columns, kTileColumns),
                                  result.getNumElements() / columns});
     });
