@@ -5,8 +5,8 @@ set -euo pipefail
 compile=$(realpath "$1") run=$(realpath "$2")
 data=/usr/share/libonnx-testdata/data/node
 if [[ ! -d $data ]]; then
-    echo "compile: libonnx-testdata is not installed"
-    exit 77
+    echo "compile: install libonnx-testdata" >&2
+    exit 1
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -7,8 +7,8 @@ opt=$(realpath "$1")
 cd "$(dirname "$0")"
 PATH=$(dirname "$opt"):$(llvm-config-19 --bindir):$PATH
 if ! command -v FileCheck >/dev/null; then
-    echo "golden: FileCheck is not installed (llvm-19-tools)"
-    exit 77
+    echo "golden: install FileCheck (llvm-19-tools)" >&2
+    exit 1
 fi
 
 failed=0
