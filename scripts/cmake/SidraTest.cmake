@@ -36,6 +36,11 @@ add_custom_target(sidra-tests-cross)
 add_custom_target(sidra-guest)
 get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
 
+# The code under test is compiled as shipped; the tests themselves need no -O3. GoogleTest's macros contain an if without braces and a parameter
+# `info`. -fpch-preprocess is for ccache.
+set(SIDRA_TEST_OPTIONS $<$<CONFIG:Release>:-O1> $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+
 # Registers ctest entries for the cases that a filter selects, in shards. Without a filter, the caller's GTEST_FILTER applies.
 function(sidra_test_entries target name shards filter)
     foreach(shard RANGE 1 ${shards})
@@ -67,10 +72,10 @@ function(sidra_test part)
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/${part} ${arg_INCLUDE})
     target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gtest_main Threads::Threads)
     target_compile_definitions(${target} PRIVATE ${arg_DEFINE})
-    # The code under test is compiled as shipped; the tests themselves need no -O3.
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-    # GoogleTest's macros contain an if without braces and a parameter `info`.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+    target_precompile_headers(${target} REUSE_FROM sidra-test-headers)
+    list(FILTER sources INCLUDE REGEX "\\.c$")
+    set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    target_compile_options(${target} PRIVATE ${SIDRA_TEST_OPTIONS})
     if(arg_THREADS)
         add_dependencies(sidra-tests-threads ${target})
     endif()
