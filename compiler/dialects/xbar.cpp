@@ -201,6 +201,7 @@ LogicalResult verify_windows(mlir::Operation* op, mlir::ValueRange buffers, Wind
     p.image_stride = windows.getBytes()[0];
     p.row_stride = windows.getBytes()[1];
     p.pixel_stride = windows.getBytes()[2];
+    p.zero = static_cast<decltype(p.zero)>(windows.getZero());
     uint64_t bytes;
     if (!vector::pattern_bytes(p, windows.getCount()[0], &bytes) ||
         bytes > size_of(buffers[windows.getBuffer()]) ||

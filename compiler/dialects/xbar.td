@@ -85,11 +85,12 @@ def Xbar_Windows : AttrDef<Xbar_Dialect, "Windows"> {
                         ArrayRefParameter<"uint32_t", "height, width, channels">:$image,
                         ArrayRefParameter<"uint32_t">:$kernel, ArrayRefParameter<"uint32_t">:$stride,
                         ArrayRefParameter<"uint32_t">:$pad, ArrayRefParameter<"uint32_t">:$dilation,
-                        ArrayRefParameter<"uint64_t", "bytes between images, rows and pixels">:$bytes);
+                        ArrayRefParameter<"uint64_t", "bytes between images, rows and pixels">:$bytes,
+                        DefaultValuedParameter<"uint32_t", "0">:$zero);
   let assemblyFormat = [{
     `<` $buffer `+` $offset `,` $type `,` `[` $count `]` `,` `image` `=` `[` $image `]` `,` `kernel` `=` `[` $kernel `]`
     `,` `stride` `=` `[` $stride `]` `,` `pad` `=` `[` $pad `]` `,` `dilation` `=` `[` $dilation `]` `,`
-    `bytes` `=` `[` $bytes `]` `>`
+    `bytes` `=` `[` $bytes `]` (`,` `zero` `=` $zero^)? `>`
   }];
 }
 

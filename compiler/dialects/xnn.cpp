@@ -6,6 +6,7 @@
 #include <mlir/IR/DialectImplementation.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "shapes.h"
 
@@ -89,6 +90,22 @@ LogicalResult verify_codes(mlir::Operation* op, RankedTensorType weights, Ranked
         return op->emitOpError("needs weights of ") << rows << " x " << columns;
     if (scale.getRank() != 1 || scale.getDimSize(0) != columns)
         return op->emitOpError("needs the steps of ") << columns << " columns";
+    return success();
+}
+
+template <typename Layer>
+LogicalResult verify_input(Layer layer) {
+    const bool codes = type_of(layer.getInput()).getElementType().isUnsignedInteger();
+    if (codes != layer.getZero().has_value())
+        return layer.emitOpError("needs the code that stands for 0 if its input has codes, and only then");
+    if (codes && (*layer.getZero() < 0 || *layer.getZero() > 255))
+        return layer.emitOpError("has a code of 0 outside of 0 to 255");
+    if (layer.getBits() != 8 && layer.getBits() != 16) return layer.emitOpError("has codes that do not have 8 or 16 bits");
+    const auto range = layer.getRange();
+    if (!range) return success();
+    if (codes) return layer.emitOpError("has codes and a range");
+    if (range->size() != 2 || !std::isfinite((*range)[0]) || !std::isfinite((*range)[1]) || !((*range)[0] <= (*range)[1]))
+        return layer.emitOpError("needs a range of two finite numbers in order");
     return success();
 }
 
@@ -201,9 +218,17 @@ LogicalResult MatmulOp::verify() {
     return success();
 }
 
+LogicalResult QuantiseOp::verify() {
+    if (type_of(getInput()).getShape() != getType().getShape()) return emitOpError("must keep the shape");
+    if (!(getStep().convertToFloat() > 0) || !getStep().isFinite()) return emitOpError("needs a step above 0");
+    if (getZero() > 255) return emitOpError("has a code of 0 outside of 0 to 255");
+    return success();
+}
+
 LogicalResult LinearOp::verify() {
     const RankedTensorType input = type_of(getInput());
     if (mlir::failed(keeps_rows(*this, input, getType()))) return failure();
+    if (mlir::failed(verify_input(*this))) return failure();
     return verify_codes(*this, type_of(getWeights()), type_of(getScale()), input.getShape().back(),
                         getType().getShape().back());
 }
@@ -224,6 +249,7 @@ LogicalResult ConvOp::verify() {
 LogicalResult ConvLayerOp::verify() {
     const RankedTensorType input = type_of(getInput());
     if (mlir::failed(verify_windows(*this, input, getWindows(), getType()))) return failure();
+    if (mlir::failed(verify_input(*this))) return failure();
     const llvm::ArrayRef<int64_t> kernel = getWindows().getKernel();
     return verify_codes(*this, type_of(getWeights()), type_of(getScale()),
                         kernel[0] * kernel[1] * input.getShape().back(), getType().getShape().back());

@@ -37,6 +37,7 @@ def Xnn_Element : AnyTypeOf<[F32, F16, BF16, I1, I8, UI8, I16, I32, I64]>;
 def Xnn_Tensor : RankedTensorOf<[Xnn_Element]>;
 def Xnn_Float : RankedTensorOf<[F32, F16, BF16]>;
 def Xnn_Index : RankedTensorOf<[I32, I64]>;
+def Xnn_LayerInput : RankedTensorOf<[F32, F16, BF16, UI8]>;
 
 // ---- Constants ------------------------------------------------------------------------------------------------------
 
@@ -167,13 +168,25 @@ def Xnn_MatmulOp : Xnn_Op<"matmul"> {
   let hasVerifier = 1;
 }
 
+def Xnn_QuantiseOp : Xnn_Op<"quantise"> {
+  let summary = "Codes of floats: the nearest integer to input / step + zero, ties to even, from 0 to 255";
+  let arguments = (ins RankedTensorOf<[F32]>:$input, F32Attr:$step, I32Attr:$zero);
+  let results = (outs RankedTensorOf<[UI8]>:$result);
+  let assemblyFormat = "$input `step` $step `zero` $zero attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Xnn_LinearOp : Xnn_Op<"linear"> {
   let summary = "Each row (the last dimension) times a matrix K x N of weights on crossbars";
   let description = [{
-    `codes` says how a row becomes codes of 8 bits: "row" by a step and a zero of its own, from its smallest and largest
-    value. `scale` has the step of each column of the weights, which are i8.
+    Crossbars multiply codes of 8 bits. An input of floats becomes codes row by row, with a step and a zero of each row,
+    from its smallest and largest value. An input of ui8 has the codes already, of which `zero` stands for 0.
+    result = (input - zero) * weights * scale; `scale` has a factor for each column. `range` has the smallest and the
+    largest value that calibration expects of an input of floats, and `bits` (8 or 16) how many bits its codes need.
   }];
-  let arguments = (ins Xnn_Float:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale);
+  let arguments = (ins Xnn_LayerInput:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale,
+                       OptionalAttr<I32Attr>:$zero, OptionalAttr<DenseF32ArrayAttr>:$range,
+                       DefaultValuedAttr<I32Attr, "8">:$bits);
   let results = (outs RankedTensorOf<[F32]>:$result);
   let assemblyFormat = [{
     $input `,` $weights `,` $scale attr-dict `:` type($input) `,` type($weights) `,` type($scale) `->` type($result)
@@ -205,9 +218,10 @@ def Xnn_ConvOp : Xnn_Op<"conv"> {
 }
 
 def Xnn_ConvLayerOp : Xnn_Op<"conv_layer"> {
-  let summary = "A convolution by weights on crossbars: a matrix of height * width * channels x filters";
-  let arguments = (ins Xnn_Float:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale,
-                       Xnn_Windows:$windows);
+  let summary = "A convolution by weights on crossbars: a matrix of height * width * channels x filters. As xnn.linear";
+  let arguments = (ins Xnn_LayerInput:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale,
+                       Xnn_Windows:$windows, OptionalAttr<I32Attr>:$zero, OptionalAttr<DenseF32ArrayAttr>:$range,
+                       DefaultValuedAttr<I32Attr, "8">:$bits);
   let results = (outs RankedTensorOf<[F32]>:$result);
   let assemblyFormat = [{
     $input `,` $weights `,` $scale $windows attr-dict `:` type($input) `,` type($weights) `,` type($scale) `->`

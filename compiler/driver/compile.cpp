@@ -112,7 +112,9 @@ void compile(const std::string& input, const std::string& output, const Options&
     if (options.report)
         passes.addInstrumentation(std::make_unique<Reporter>(options.report));
     if (options.pipeline.empty()) {
-        build_pipeline(passes);
+        build_layers_pipeline(passes);
+        if (!options.calibration.samples.empty()) passes.addPass(make_calibrate_pass(options.calibration));
+        build_calls_pipeline(passes);
     } else {
         static std::once_flag registered;
         std::call_once(registered, register_passes);

@@ -3,6 +3,8 @@
 #ifndef SIDRA_COMPILER_COMPILE_H
 #define SIDRA_COMPILER_COMPILE_H
 
+#include "calibrate.h"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,6 +23,7 @@ struct Options {
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
+    Calibration calibration;  // without samples: none
 };
 
 // Throws CompileError.

@@ -42,6 +42,23 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                     return fail("a value has no name, or no file", error, capacity);
                 all.values[value.name] = value.file;
             }
+            for (size_t i = 0; i < options->sample_count; i++) {
+                const sidra_compile_samples& samples = options->samples[i];
+                if (samples.data == nullptr) return fail("samples have no data", error, capacity);
+                all.calibration.samples.push_back(
+                    {text(samples.input), samples.type, {static_cast<const std::byte*>(samples.data), samples.bytes}});
+            }
+            if (options->observer != nullptr) {
+                const auto method = sidra::compiler::method_named(options->observer);
+                if (!method) return fail("the observer is none of minmax, moving, percentile, mse, entropy", error, capacity);
+                all.calibration.method = *method;
+            }
+            if (options->progress != nullptr)
+                all.calibration.progress = [options](size_t done, size_t runs) {
+                    options->progress(options->user, done, runs);
+                };
+            if (options->sample_count > 0 && options->pipeline != nullptr)
+                return fail("samples are for a file, not for a pipeline", error, capacity);
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);
             all.reproducer = text(options->reproducer);

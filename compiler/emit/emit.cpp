@@ -198,6 +198,7 @@ class Emission {
         to->at = std::make_unique<format::Place>(place(buffers[w.getBuffer()], w.getOffset()));
         to->type = type(w.getType());
         to->codes = format::Type::U8;
+        to->zero = static_cast<int32_t>(w.getZero());
         to->images = w.getCount()[0], to->rows = w.getCount()[1], to->columns = w.getCount()[2];
         to->height = w.getImage()[0], to->width = w.getImage()[1], to->channels = w.getImage()[2];
         to->kernel_h = w.getKernel()[0], to->kernel_w = w.getKernel()[1];

@@ -498,7 +498,8 @@ class Lowering {
 
     static uint32_t narrow(int64_t value) { return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, UINT32_MAX)); }
 
-    xbar::WindowsAttr windows_of(Buffers& buffers, const View& images, xnn::WindowsAttr w, int64_t rows, int64_t columns) {
+    xbar::WindowsAttr windows_of(Buffers& buffers, const View& images, xnn::WindowsAttr w, int64_t rows, int64_t columns,
+                                 uint32_t zero = 0) {
         const auto pair = [](llvm::ArrayRef<int64_t> list) {
             return llvm::SmallVector<uint32_t>{narrow(list[0]), narrow(list[1])};
         };
@@ -508,7 +509,8 @@ class Lowering {
             llvm::SmallVector<uint32_t>{narrow(images.shape[1]), narrow(images.shape[2]), narrow(images.shape[3])},
             pair(w.getKernel()), pair(w.getStride()), pair(w.getBefore()), pair(w.getDilation()),
             llvm::SmallVector<uint64_t>{static_cast<uint64_t>(images.strides[0]), static_cast<uint64_t>(images.strides[1]),
-                                        static_cast<uint64_t>(images.strides[2])});
+                                        static_cast<uint64_t>(images.strides[2])},
+            zero);
     }
 
     LogicalResult lower_pool(xnn::PoolOp op) {
@@ -646,26 +648,17 @@ class Lowering {
             location_, xbar::MatrixType::get(builder_.getContext(), narrow(k), narrow(n)),
             builder_.getStringAttr(values ? values.getName() : "weights"), builder_.getStringAttr(store_.add(*content)));
 
-        // Of the codes of each column, for the code that stands for zero.
-        std::vector<std::byte> sums(static_cast<size_t>(n) * sizeof(float));
-        for (size_t j = 0; j < static_cast<size_t>(n); j++) {
-            int64_t sum = 0;
-            for (size_t i = 0; i < static_cast<size_t>(k); i++)
-                sum += static_cast<int8_t>((*content)[i * static_cast<size_t>(n) + j]);
-            const auto as_float = static_cast<float>(sum);
-            std::memcpy(sums.data() + j * sizeof as_float, &as_float, sizeof as_float);
-        }
-        const View column_sums = constant(std::move(sums), builder_.getF32Type(), {n});
-
+        const View column_sums = codes_by_row(product) ? sums_of_columns(*content, k, n) : View();
         const mlir::FailureOr<View> input = as_images(op, views_.at(input_of(op, product->getOperand(0))));
         if (mlir::failed(input)) return failure();
         Space space{shape, {}};
         if (auto conv = mlir::dyn_cast<xnn::ConvLayerOp>(product)) {
             bind(op, program, space, column_sums);
-            make_layer(matrix, *input, conv.getWindows(), space, program);
+            make_layer(matrix, *input, conv.getWindows(), space, program, conv.getZero().value_or(0));
             return success();
         }
         // The rows of the input are images of one pixel each, in up to three dimensions.
+        const uint32_t zero = mlir::cast<xnn::LinearOp>(product).getZero().value_or(0);
         space.operands.push_back({input->buffer, input->offset, input->type, over(*input, shape)});
         bind(op, program, space, column_sums);
         return parts(op, std::move(space), 1, kRowDimensions,
@@ -687,14 +680,27 @@ class Lowering {
                              o.strides.erase(o.strides.begin(), o.strides.begin() + static_cast<long>(outer));
                              part.operands.push_back(std::move(o));
                          }
-                         make_layer(matrix, images, windows, part, program);
+                         make_layer(matrix, images, windows, part, program, zero);
                      });
     }
 
+    // The sums of a matrix's columns, by which an epilogue corrects the codes of a row for the one that stands for zero.
+    View sums_of_columns(const std::vector<std::byte>& matrix, int64_t rows, int64_t columns) {
+        const auto k = static_cast<size_t>(rows), n = static_cast<size_t>(columns);
+        std::vector<std::byte> sums(n * sizeof(float));
+        for (size_t j = 0; j < n; j++) {
+            int64_t sum = 0;
+            for (size_t i = 0; i < k; i++) sum += static_cast<int8_t>(matrix[i * n + j]);
+            const auto as_float = static_cast<float>(sum);
+            std::memcpy(sums.data() + j * sizeof as_float, &as_float, sizeof as_float);
+        }
+        return constant(std::move(sums), builder_.getF32Type(), {columns});
+    }
+
     void make_layer(Value matrix, const View& images, xnn::WindowsAttr windows, const Space& space,
-                    const Program& program) {
+                    const Program& program, uint32_t zero) {
         Buffers buffers;
-        const xbar::WindowsAttr w = windows_of(buffers, images, windows, space.size[1], space.size[2]);
+        const xbar::WindowsAttr w = windows_of(buffers, images, windows, space.size[1], space.size[2], zero);
         llvm::SmallVector<mlir::Attribute> arrays;
         for (const Operand& o : space.operands) arrays.push_back(array(buffers, o, o.offset, strides_from(o, 0)));
         builder_.create<xbar::LayerOp>(location_, matrix, buffers.list, w, lines(program.lines),

@@ -7,12 +7,16 @@
 
 namespace sidra::compiler {
 
-void build_pipeline(mlir::OpPassManager& passes) {
+void build_layers_pipeline(mlir::OpPassManager& passes) {
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     passes.addPass(make_layout_pass());
     passes.addPass(make_simplify_pass());
     passes.addPass(make_weights_pass());
+}
+
+void build_calls_pipeline(mlir::OpPassManager& passes) {
+    passes.addPass(make_quantise_pass());
     passes.addPass(make_expand_pass());
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
@@ -26,6 +30,7 @@ void register_passes() {
     mlir::registerPass([] { return make_layout_pass(); });
     mlir::registerPass([] { return make_simplify_pass(); });
     mlir::registerPass([] { return make_weights_pass(); });
+    mlir::registerPass([] { return make_quantise_pass(); });
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });
     mlir::registerPass([] { return make_lower_pass(); });

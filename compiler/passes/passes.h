@@ -16,6 +16,8 @@ std::unique_ptr<mlir::Pass> make_layout_pass();
 std::unique_ptr<mlir::Pass> make_simplify_pass();
 // xnn-weights: products with constant matrices become layers of weights on crossbars.
 std::unique_ptr<mlir::Pass> make_weights_pass();
+// xnn-quantise: layers whose input has a range get codes, which the operations before compute.
+std::unique_ptr<mlir::Pass> make_quantise_pass();
 // xnn-expand: what the chip has no call for becomes several operations.
 std::unique_ptr<mlir::Pass> make_expand_pass();
 // xnn-group: operations on the same rows become one group.
@@ -25,8 +27,9 @@ std::unique_ptr<mlir::Pass> make_lower_pass();
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
 
-// All of them, in order.
-void build_pipeline(mlir::OpPassManager& passes);
+// All of them, in order: up to the layers, and from there.
+void build_layers_pipeline(mlir::OpPassManager& passes);
+void build_calls_pipeline(mlir::OpPassManager& passes);
 
 // For the command line of sidra-opt.
 void register_passes();

@@ -32,6 +32,11 @@ mlir::Operation* product_of(xnn::GroupOp group) {
     return nullptr;
 }
 
+bool codes_by_row(mlir::Operation* op) {
+    return mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(op) &&
+           mlir::isa<mlir::FloatType>(mlir::cast<RankedTensorType>(op->getOperand(0).getType()).getElementType());
+}
+
 llvm::SmallVector<int64_t> space_of(xnn::GroupOp group) {
     if (mlir::Operation* const product = product_of(group))
         return llvm::SmallVector<int64_t>(mlir::cast<RankedTensorType>(product->getResult(0).getType()).getShape());
@@ -172,7 +177,7 @@ class Generator {
         }
         for (unsigned i = 0; i < results_; i++) {
             const Value value = yield->getOperand(i);
-            if (!is_scalar(value) && pass_of(value) == pass_) store(i, value, vector(value));
+            if (!is_scalar(value) && pass_of(value) == pass_) store_result(i, value);
         }
         keep_expensive(yield);
         for (mlir::Operation* const op : scalars) scalar(op->getResult(0));
@@ -287,6 +292,20 @@ class Generator {
         kept_[value.getAsOpaquePointer()] = {number, pass_};
     }
 
+    // A vector that is a result. Stores of floats round to the nearest code and saturate, as casts to codes do.
+    void store_result(unsigned number, Value value) {
+        auto cast = value.getDefiningOp<xnn::CastOp>();
+        const mlir::Type type = mlir::cast<RankedTensorType>(value.getType()).getElementType();
+        if (!cast || !cast.getNearest() || !type.isInteger(8) || kind_of(cast.getInput()) != Kind::kFloat ||
+            is_scalar(cast.getInput()))
+            return store(number, value, vector(value));
+        Register from = vector(cast.getInput());
+        if (from.where == Register::kText) from = emit_vector("move", {from});
+        const std::string operand = bind({Binding::kResult, number});
+        code_.push_back({"store", {}, operand, {from}});
+        kept_[value.getAsOpaquePointer()] = {number, pass_};
+    }
+
     // The register (or number) of a value as a vector instruction of this pass takes it.
     Register vector(Value value) {
         if (auto c = constant(value)) return number(c);
@@ -317,14 +336,23 @@ class Generator {
 
     Register product(Value value) {
         if (mlir::isa<xnn::MatmulOp>(product_)) return load("sums", kind_of(value), false);
-        const auto scale = mlir::dyn_cast<mlir::BlockArgument>(product_->getOperand(2));
-        if (!scale) refuse("the steps of a layer's weights are not an input of its group");
         const Register sums = load("sums", Kind::kFloat, false);
+        if (is_layer_of_codes()) return emit_vector("mul", {sums, load_factors()});
         const Register codes = load(bind({Binding::kColumnSums}), Kind::kFloat, false);
         const Register exact = emit_vector("fma", {codes, text(fmt::format("s{}", kZero)), sums});
-        const Register steps = load(bind({Binding::kInput, scale.getArgNumber()}), Kind::kFloat, false);
-        const Register step = emit_vector("mul", {steps, text(fmt::format("s{}", kStep))});
+        const Register step = emit_vector("mul", {load_factors(), text(fmt::format("s{}", kStep))});
         return emit_vector("mul", {exact, step});
+    }
+
+    bool is_layer_of_codes() const {
+        return mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(product_) && !codes_by_row(product_);
+    }
+
+    // The factors of a layer's columns.
+    Register load_factors() {
+        const auto scale = mlir::dyn_cast<mlir::BlockArgument>(product_->getOperand(2));
+        if (!scale) refuse("the factors of a layer's columns are not an input of its group");
+        return load(bind({Binding::kInput, scale.getArgNumber()}), Kind::kFloat, false);
     }
 
     // ---- Operations --------------------------------------------------------------------------------------------------
@@ -407,6 +435,10 @@ class Generator {
     // a * b + c, where nothing else needs the product a * b.
     std::optional<Register> fused(xnn::BinaryOp op, bool is_one) {
         for (const auto& [factor, term] : {std::pair{op.getLhs(), op.getRhs()}, {op.getRhs(), op.getLhs()}}) {
+            if (factor.getDefiningOp() == product_ && factor.hasOneUse() && is_layer_of_codes()) {
+                const Register sums = load("sums", Kind::kFloat, false), factors = load_factors();
+                return emit("fma", {sums, factors, source(term, is_one)}, is_one);
+            }
             auto mul = factor.getDefiningOp<xnn::BinaryOp>();
             if (!mul || mul.getFunction() != xnn::Binary::mul || !factor.hasOneUse() || is_scalar(factor) != is_one) continue;
             const Register a = source(mul.getLhs(), is_one), b = source(mul.getRhs(), is_one);
@@ -513,10 +545,7 @@ class Generator {
         for (size_t i = 0; i < code_.size(); i++)
             for (const Register& source : code_[i].sources)
                 if (source.where == Register::kVector || source.where == Register::kScalar) last[source.number] = i;
-        const unsigned limits[] = {SIDRA_VECTOR_REGISTERS,
-                                   mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(product_)
-                                       ? kScalars
-                                       : SIDRA_VECTOR_REGISTERS};
+        const unsigned limits[] = {SIDRA_VECTOR_REGISTERS, codes_by_row(product_) ? kScalars : SIDRA_VECTOR_REGISTERS};
         std::array<std::vector<size_t>, 2> busy_until{std::vector<size_t>(limits[0]), std::vector<size_t>(limits[1])};
         for (size_t i = 0; i < code_.size(); i++) {
             const Register& to = code_[i].destination;
@@ -539,7 +568,7 @@ class Generator {
     std::vector<std::string> write() {
         std::vector<std::string> lines;
         size_t instructions = code_.size();
-        if (mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(product_)) {
+        if (codes_by_row(product_)) {
             lines.assign(std::begin(kRowCodes), std::end(kRowCodes));
             instructions += std::size(kRowCodes) - 3;
         }

@@ -28,6 +28,9 @@ struct Program {
 // The operation in a group that is a product (linear, conv_layer, matmul); null if there is none.
 mlir::Operation* product_of(xnn::GroupOp group);
 
+// Whether an operation is a layer whose input are floats, which its program makes codes, row by row.
+bool codes_by_row(mlir::Operation* op);
+
 // The shape over which a group computes: that to which all of its values broadcast, but the factors of its product.
 llvm::SmallVector<int64_t> space_of(xnn::GroupOp group);
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "columns.h"
 #include "passes.h"
 #include "read.h"
 #include "xnn.h"
@@ -96,7 +97,8 @@ struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
         llvm::SmallVector<int64_t> shape(lhs.getShape());
         shape.back() = n;
         const mlir::Value result = rewriter.create<xnn::LinearOp>(
-            op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()), op.getLhs(), codes->weights, codes->scale);
+            op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()), op.getLhs(), codes->weights, codes->scale,
+            mlir::IntegerAttr(), mlir::DenseF32ArrayAttr());
         rewriter.replaceOp(op, as(rewriter, op.getLoc(), result, op.getType()));
         return success();
     }
@@ -145,7 +147,8 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
             shape.back() = n;
             parts.push_back(rewriter.create<xnn::ConvLayerOp>(location,
                                                               RankedTensorType::get(shape, rewriter.getF32Type()),
-                                                              images, codes->weights, codes->scale, op.getWindows()));
+                                                              images, codes->weights, codes->scale, op.getWindows(),
+                                                              mlir::IntegerAttr(), mlir::DenseF32ArrayAttr()));
         }
         mlir::Value result = parts.front();
         if (parts.size() > 1)
@@ -153,78 +156,6 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
                 location, RankedTensorType::get(op.getType().getShape(), rewriter.getF32Type()), parts, 3);
         rewriter.replaceOp(op, as(rewriter, location, result, op.getType()));
         return success();
-    }
-
-    Store& store;
-};
-
-// ---- What follows a layer by column: folded into its steps and one term, as a batch normalisation is -------------------
-
-bool is_layer(mlir::Value value) {
-    mlir::Operation* const op = value.getDefiningOp();
-    return mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(op) && value.hasOneUse();
-}
-
-// The values of an f32 constant that has one for each column of `type`, or one for all.
-std::optional<std::vector<float>> by_column(mlir::Value value, RankedTensorType type, const Store& store) {
-    const auto constant = mlir::cast<RankedTensorType>(value.getType());
-    const int64_t columns = type.getShape().back(), count = constant.getNumElements();
-    if (!type.getElementType().isF32() || (count != 1 && (count != columns || constant.getShape().back() != columns)))
-        return std::nullopt;
-    auto values = read_floats(value, store);
-    if (values && count == 1) values->assign(static_cast<size_t>(columns), values->front());
-    return values;
-}
-
-mlir::Value columns_constant(mlir::PatternRewriter& rewriter, mlir::Location location, Store& store,
-                             const std::vector<float>& values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return store_constant(rewriter, location, store, "columns",
-                          RankedTensorType::get({static_cast<int64_t>(values.size())}, rewriter.getF32Type()),
-                          std::move(bytes));
-}
-
-struct FoldColumns : mlir::OpRewritePattern<xnn::BinaryOp> {
-    FoldColumns(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
-
-    LogicalResult matchAndRewrite(xnn::BinaryOp op, mlir::PatternRewriter& rewriter) const override {
-        for (const auto& [value, other] : {std::pair{op.getLhs(), op.getRhs()}, {op.getRhs(), op.getLhs()}}) {
-            if (value.getType() != op.getType() || !value.hasOneUse()) continue;
-            const bool multiplies = op.getFunction() == xnn::Binary::mul;
-            if (!multiplies && op.getFunction() != xnn::Binary::add) return failure();
-            // layer * a
-            if (multiplies && is_layer(value)) {
-                auto factor = by_column(other, op.getType(), store);
-                mlir::Operation* const layer = value.getDefiningOp();
-                const auto steps = factor ? read_floats(layer->getOperand(2), store) : std::nullopt;
-                if (!steps) continue;
-                for (size_t i = 0; i < factor->size(); i++) (*factor)[i] *= (*steps)[i];
-                rewriter.setInsertionPoint(layer);
-                const mlir::Value scale = columns_constant(rewriter, op.getLoc(), store, *factor);
-                rewriter.modifyOpInPlace(layer, [&] { layer->setOperand(2, scale); });
-                rewriter.replaceOp(op, value);
-                return success();
-            }
-            // (layer + a) * b = layer * b + a * b, and (layer + a) + b = layer + (a + b)
-            auto sum = value.getDefiningOp<xnn::BinaryOp>();
-            if (!sum || sum.getFunction() != xnn::Binary::add) continue;
-            const bool left = is_layer(sum.getLhs());
-            if (!left && !is_layer(sum.getRhs())) continue;
-            const mlir::Value layer = left ? sum.getLhs() : sum.getRhs();
-            auto term = by_column(left ? sum.getRhs() : sum.getLhs(), op.getType(), store);
-            const auto second = term ? by_column(other, op.getType(), store) : std::nullopt;
-            if (!second || layer.getType() != op.getType()) continue;
-            for (size_t i = 0; i < term->size(); i++)
-                (*term)[i] = multiplies ? (*term)[i] * (*second)[i] : (*term)[i] + (*second)[i];
-            mlir::Value product = layer;
-            if (multiplies)
-                product = rewriter.create<xnn::BinaryOp>(op.getLoc(), op.getType(), xnn::Binary::mul, layer, other);
-            rewriter.replaceOpWithNewOp<xnn::BinaryOp>(op, op.getType(), xnn::Binary::add, product,
-                                                       columns_constant(rewriter, op.getLoc(), store, *term));
-            return success();
-        }
-        return failure();
     }
 
     Store& store;
@@ -278,7 +209,8 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
     mlir::Value result = builder.create<xnn::LinearOp>(
         location, type, first.getInput(),
         store_constant(builder, location, store, name, RankedTensorType::get({k, n}, builder.getI8Type()), std::move(codes)),
-        store_constant(builder, location, store, name + ".scale", columns, std::move(scale)));
+        store_constant(builder, location, store, name + ".scale", columns, std::move(scale)), mlir::IntegerAttr(),
+        mlir::DenseF32ArrayAttr());
     if (layers.front().sum)
         result = builder.create<xnn::BinaryOp>(location, type, xnn::Binary::add, result,
                                                store_constant(builder, location, store, name + ".term", columns, std::move(term)));
@@ -334,7 +266,8 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
     }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
-        patterns.add<MatmulOnCrossbars, ConvOnCrossbars, FoldColumns>(&getContext(), xnn::store_of(&getContext()));
+        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()));
+        add_column_patterns(patterns, xnn::store_of(&getContext()));
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
         getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
     }

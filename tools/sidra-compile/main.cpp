@@ -2,14 +2,19 @@
 // sidra-compile: compiles a network for the chip. docs: sidra-compile(1), docs/compiler.md.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "common/program.h"
+#include "npy.h"
 #include "sidra/compiler.h"
 
 namespace sidra {
@@ -18,6 +23,8 @@ namespace {
 struct Options {
     std::string network, model, passes, dump, reproducer;
     std::vector<std::string> dimensions, values;
+    std::vector<std::string> samples;
+    std::string observer;
     bool explain = false;
 };
 
@@ -44,6 +51,25 @@ sidra_compile_value value(std::string& text) {
     return {text.c_str(), text.c_str() + equals + 1};
 }
 
+// "image=images.npy", or only the file.
+struct Samples {
+    explicit Samples(const std::string& text) {
+        const size_t equals = text.find('=');
+        const std::string file = equals == std::string::npos ? text : text.substr(equals + 1);
+        if (equals != std::string::npos) input = text.substr(0, equals);
+        std::ifstream stream(file, std::ios::binary);
+        const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(stream), {}};
+        if (!stream) throw std::runtime_error(fmt::format("{}: cannot be read", file));
+        try {
+            array = run::parse_npy(bytes);
+        } catch (const run::NpyError& error) {
+            throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
+        }
+    }
+    std::string input;
+    run::Array array;
+};
+
 void run(Options& options) {
     std::vector<sidra_compile_dimension> dimensions;
     std::vector<sidra_compile_value> values;
@@ -53,6 +79,12 @@ void run(Options& options) {
         options.model =
             std::filesystem::path(options.network).stem().string() + (options.passes.empty() ? ".sidra" : ".mlir");
 
+    std::vector<Samples> files;
+    std::vector<sidra_compile_samples> samples;
+    for (const std::string& text : options.samples) files.emplace_back(text);
+    for (const Samples& s : files)
+        samples.push_back({s.input.empty() ? nullptr : s.input.c_str(), static_cast<uint32_t>(s.array.type),
+                           s.array.bytes.data(), s.array.bytes.size()});
     const auto optional = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
     sidra_compile_options compile{};
     compile.struct_size = sizeof compile;
@@ -64,6 +96,13 @@ void run(Options& options) {
     compile.dump = optional(options.dump);
     compile.reproducer = optional(options.reproducer);
     if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
+    compile.samples = samples.data();
+    compile.sample_count = samples.size();
+    compile.observer = optional(options.observer);
+    if (::isatty(STDERR_FILENO))
+        compile.progress = [](void*, size_t done, size_t runs) {
+            fmt::print(stderr, "\rcalibration: {} of {} runs{}", done, runs, done == runs ? "\n" : "");
+        };
     std::array<char, 4096> error{};
     if (sidra_compile(options.network.c_str(), options.model.c_str(), &compile, error.data(), error.size()) != 0)
         throw std::runtime_error(error.data());
@@ -80,6 +119,12 @@ void main_inner(int argc, char** argv) {
     app.add_option("--value", options.values, "An input that is a constant: a file with a tensor of ONNX")
         ->type_name("NAME=FILE")
         ->allow_extra_args(false);
+    app.add_option("--calibrate", options.samples, "Values of an input (.npy) that show what it will be like")
+        ->type_name("[NAME=]FILE")
+        ->allow_extra_args(false);
+    app.add_option("--observer", options.observer, "How the range of a layer's inputs follows from them")
+        ->check(CLI::IsMember({"minmax", "moving", "percentile", "mse", "entropy"}))
+        ->needs("--calibrate");
     app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");
     app.add_option("--dump", options.dump, "A folder for the module behind each pass");

@@ -32,6 +32,16 @@ typedef struct sidra_compile_value {
 	const char *file;
 } sidra_compile_value;
 
+/*
+ * Inputs as they will be, for the calibration: values of one input for one run after another, in the input's type and shape, dense and row-major.
+ */
+typedef struct sidra_compile_samples {
+	const char *input;	/* its name; NULL: the only one */
+	uint32_t type;		/* of the elements, enum sidra_type of sidra/sidra.h: that of the input */
+	const void *data;	/* not kept */
+	size_t bytes;		/* those of as many whole runs as fit are used, of the input that has the fewest */
+} sidra_compile_samples;
+
 /* Initialise all fields to zero but struct_size. Strings are UTF-8, and are not kept. */
 typedef struct sidra_compile_options {
 	size_t struct_size;
@@ -49,6 +59,15 @@ typedef struct sidra_compile_options {
 	/* Gets a table of the layers: matrices, crossbars, products, and the copies that a full chip would have room for; NULL: none. */
 	void (*report)(void *user, const char *text);
 	void *user;
+	/*
+	 * Samples for all inputs. The network runs with them, on an embedded chip, and each layer's inputs get codes for the values that they had
+	 * there. Without samples each row of an input gets a step and a zero of its own when it is computed, which takes longer.
+	 */
+	const sidra_compile_samples *samples;
+	size_t sample_count;
+	/* How the range of codes follows from the values: "minmax", "moving", "percentile", "mse" or "entropy"; NULL: "mse". */
+	const char *observer;
+	void (*progress)(void *user, size_t done, size_t runs);	/* of the runs with samples; NULL: nobody wants to know */
 } sidra_compile_options;
 
 /*
