@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
-#include <map>
+#include <span>
 
 #include "build.h"
 #include "emit.h"
@@ -35,25 +36,45 @@ Layers layers_of(mlir::func::FuncOp function) {
     return layers;
 }
 
-// The network with the layers' inputs as outputs behind its own: which one is that of each layer.
-std::vector<size_t> observe(mlir::func::FuncOp function) {
-    mlir::Operation* const end = function.getBody().front().getTerminator();
-    llvm::SmallVector<mlir::Value> results(end->getOperands());
-    llvm::DenseMap<mlir::Value, size_t> places;
-    std::vector<size_t> of_layers;
-    for (mlir::Operation* const layer : layers_of(function)) {
-        const mlir::Value input = layer->getOperand(0);
-        const auto [place, is_new] = places.try_emplace(input, results.size());
-        of_layers.push_back(place->second);
-        if (!is_new) continue;
-        xnn::Build build(mlir::OpBuilder(end), layer->getLoc());
-        results.push_back(build.cast(input, build.f32()));
+// The network with further outputs behind its own.
+class Probe {
+   public:
+    Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration)
+        : module_(module.clone()), store_(store), calibration_(calibration) {
+        llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
+        function_ = functions.front();
+        for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
+        results_.assign(end()->operand_begin(), end()->operand_end());
+        own_ = results_.size();
     }
-    end->setOperands(results);
-    llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results).getTypes());
-    function.setType(mlir::FunctionType::get(function.getContext(), function.getArgumentTypes(), types));
-    return of_layers;
-}
+
+    Layers layers() { return layers_of(function_); }
+
+    // Which of the further outputs a value is.
+    size_t output(mlir::Value value) {
+        const auto [place, is_new] = places_.try_emplace(value, results_.size() - own_);
+        if (is_new) {
+            xnn::Build build(mlir::OpBuilder(end()), value.getLoc());
+            results_.push_back(build.cast(value, build.f32()));
+        }
+        return place->second;
+    }
+
+    // Runs it with up to so many samples, and gives the further outputs of each run.
+    using Look = std::function<void(const std::vector<std::span<const float>>&)>;
+    void run(size_t most, const Look& look);
+
+   private:
+    mlir::Operation* end() { return function_.getBody().front().getTerminator(); }
+
+    mlir::OwningOpRef<mlir::ModuleOp> module_;
+    Store& store_;
+    const Calibration& calibration_;
+    mlir::func::FuncOp function_;
+    llvm::SmallVector<mlir::Value> results_;
+    size_t own_ = 0;
+    llvm::DenseMap<mlir::Value, size_t> places_;
+};
 
 // A folder that goes away with its content.
 class Folder {
@@ -107,23 +128,17 @@ std::vector<const Samples*> ordered(const Model& model, const std::vector<Sample
     return all;
 }
 
-void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration) {
-    mlir::OwningOpRef<mlir::ModuleOp> probe = module.clone();
-    llvm::SmallVector<mlir::func::FuncOp> functions(probe->getOps<mlir::func::FuncOp>());
-    if (functions.empty()) return;
-    for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
-    const uint32_t own = functions.front().getNumResults();
-    const std::vector<size_t> of_layers = observe(functions.front());
-    if (of_layers.empty()) return;
-
-    mlir::PassManager passes(module.getContext());
+void Probe::run(size_t most, const Look& look) {
+    end()->setOperands(results_);
+    const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
+    function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
+    mlir::PassManager passes(module_->getContext());
     build_calls_pipeline(passes);
-    if (mlir::failed(passes.run(*probe))) throw CalibrationError("the network that is observed cannot be compiled");
+    if (mlir::failed(passes.run(*module_))) throw CalibrationError("the network that is observed cannot be compiled");
     const Folder folder;
     const std::string file = folder.file("observed.sidra");
-    std::map<size_t, Observer> observers;
     try {
-        emit(*probe, store, {"calibration", "calibration", ""}, file);
+        emit(*module_, store_, {"calibration", "calibration", ""}, file);
         sidra_device_options options{};
         options.private_chip = true;
         const Device device = Device::open(0, options);
@@ -131,39 +146,97 @@ void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& cal
         Stream stream(context);
         const Model model(context, file);
         size_t runs = 0;
-        const std::vector<const Samples*> samples = ordered(model, calibration.samples, runs);
+        const std::vector<const Samples*> samples = ordered(model, calibration_.samples, runs);
+        runs = std::min(runs, most);
         stream.deploy(model);
         std::vector<const void*> inputs(samples.size());
         std::vector<void*> outputs(model.variant(0).outputs);  // they stay in the model's memory
+        std::vector<std::span<const float>> further;
+        for (auto i = static_cast<uint32_t>(own_); i < outputs.size(); i++)
+            further.push_back(model.data<const float>(0, model.output(0, i)));
         for (size_t run = 0; run < runs; run++) {
-            if (calibration.progress) calibration.progress(run, runs);
+            if (calibration_.progress) calibration_.progress(run, runs);
             for (uint32_t i = 0; i < samples.size(); i++)
                 inputs[i] = samples[i]->data.data() + run * model.input(0, i).bytes;
             stream.run(model, 0, inputs, outputs);
-            for (uint32_t i = own; i < outputs.size(); i++) observers[i].add(model.data<const float>(0, model.output(0, i)));
+            look(further);
         }
-        if (calibration.progress) calibration.progress(runs, runs);
+        if (calibration_.progress) calibration_.progress(runs, runs);
     } catch (const Error& error) {
         throw CalibrationError(error.what());
     } catch (const EmitError& error) {
         throw CalibrationError(error.what());
     }
+}
 
-    std::map<size_t, std::pair<Range, int>> results;
-    for (const auto& [place, observer] : observers) {
-        const Range range = observer.range(calibration.method);
-        results[place] = {range, observer.signal_to_noise(range, 256) < calibration.enough ? 16 : 8};
+struct Codes {
+    Range range;
+    int bits = 8;
+};
+
+void set(mlir::Operation* layer, const Codes& codes) {
+    mlir::Builder builder(layer->getContext());
+    layer->setAttr("range", builder.getDenseF32ArrayAttr({codes.range.low, codes.range.high}));
+    layer->setAttr("bits", builder.getI32IntegerAttr(codes.bits));
+}
+
+// The codes of each layer with 8 and with 16 bits. The latter have room for all values.
+std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store, const Calibration& calibration) {
+    Probe probe(module, store, calibration);
+    std::vector<size_t> outputs;
+    for (mlir::Operation* const layer : probe.layers()) outputs.push_back(probe.output(layer->getOperand(0)));
+    std::vector<Observer> observers(outputs.empty() ? 0 : std::ranges::max(outputs) + 1);
+    probe.run(SIZE_MAX, [&](const std::vector<std::span<const float>>& values) {
+        for (size_t i = 0; i < observers.size(); i++) observers[i].add(values[i]);
+    });
+    std::vector<std::pair<Codes, Codes>> all;
+    for (const size_t output : outputs)
+        all.push_back({{observers[output].range(calibration.method), 8}, {observers[output].range(Method::kMinMax), 16}});
+    return all;
+}
+
+// The signal-to-noise ratio that 8 bits leave of each layer's results, in decibels: each layer computes once with 16 bits,
+// with which the network goes on, and once with 8.
+std::vector<double> sensitivity(mlir::ModuleOp module, Store& store, const Calibration& calibration,
+                                const std::vector<std::pair<Codes, Codes>>& codes) {
+    constexpr size_t kRuns = 8;
+    Probe probe(module, store, calibration);
+    const Layers layers = probe.layers();
+    std::vector<std::pair<size_t, size_t>> outputs;
+    for (size_t i = 0; i < layers.size(); i++) {
+        mlir::OpBuilder builder(layers[i]);
+        builder.setInsertionPointAfter(layers[i]);
+        mlir::Operation* const twin = builder.clone(*layers[i]);
+        set(twin, codes[i].first);
+        set(layers[i], codes[i].second);
+        outputs.emplace_back(probe.output(twin->getResult(0)), probe.output(layers[i]->getResult(0)));
     }
-    for (auto function : module.getOps<mlir::func::FuncOp>()) {
-        const Layers layers = layers_of(function);
-        if (layers.size() != of_layers.size()) throw CalibrationError("the network has other layers in another size");
+    std::vector<double> signal(layers.size()), noise(layers.size());
+    probe.run(kRuns, [&](const std::vector<std::span<const float>>& values) {
         for (size_t i = 0; i < layers.size(); i++) {
-            const auto& [range, bits] = results.at(of_layers[i]);
-            mlir::Builder builder(module.getContext());
-            // 16 bits have room for all values.
-            layers[i]->setAttr("range", builder.getDenseF32ArrayAttr({range.low, range.high}));
-            layers[i]->setAttr("bits", builder.getI32IntegerAttr(bits));
+            const std::span<const float> few = values[outputs[i].first], many = values[outputs[i].second];
+            for (size_t j = 0; j < few.size(); j++) {
+                signal[i] += static_cast<double>(many[j]) * many[j];
+                noise[i] += (static_cast<double>(few[j]) - many[j]) * (static_cast<double>(few[j]) - many[j]);
+            }
         }
+    });
+    std::vector<double> ratios;
+    for (size_t i = 0; i < layers.size(); i++)
+        ratios.push_back(noise[i] == 0 ? INFINITY : 10 * std::log10(signal[i] / noise[i]));
+    return ratios;
+}
+
+void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration) {
+    auto functions = module.getOps<mlir::func::FuncOp>();
+    if (functions.empty() || layers_of(*functions.begin()).empty()) return;
+    const auto codes = ranges(module, store, calibration);
+    const std::vector<double> ratios = sensitivity(module, store, calibration, codes);
+    for (auto function : functions) {
+        const Layers layers = layers_of(function);
+        if (layers.size() != codes.size()) throw CalibrationError("the network has other layers in another size");
+        for (size_t i = 0; i < layers.size(); i++)
+            set(layers[i], ratios[i] < calibration.enough ? codes[i].second : codes[i].first);
     }
 }
 

@@ -26,7 +26,7 @@ struct Samples {
 struct Calibration {
     std::vector<Samples> samples;
     Method method = Method::kMse;
-    // Layers whose input has a worse signal-to-noise ratio with 8 bits, in decibels, get 16.
+    // Layers whose results would have a worse signal-to-noise ratio with inputs of 8 bits, in decibels, get 16.
     double enough = 20;
     std::function<void(size_t done, size_t runs)> progress;
 };

@@ -66,7 +66,7 @@ Range Observer::range(Method method) const {
         case Method::kMinMax: return {low_, high_};
         case Method::kMoving: return moving_;
         case Method::kPercentile: return percentile(kShare);
-        case Method::kMse: return smallest([&](Range range) { return noise(range, kCodes); });
+        case Method::kMse: return smallest([&](Range range) { return noise(range); });
         case Method::kEntropy: return smallest([&](Range range) { return divergence(range); });
     }
     return {};
@@ -101,8 +101,8 @@ Range Observer::smallest(Loss loss) const {
 }
 
 // The mean square of errors: within the range they are spread evenly over a step, outside it they are the distance.
-double Observer::noise(Range range, int codes) const {
-    const double step = (static_cast<double>(range.high) - range.low) / (codes - 1);
+double Observer::noise(Range range) const {
+    const double step = (static_cast<double>(range.high) - range.low) / (kCodes - 1);
     double sum = 0;
     for (size_t i = 0; i < kBins; i++) {
         if (bins_[i] == 0) continue;
@@ -149,14 +149,6 @@ double Observer::divergence(Range range) const {
         sum += p * std::log(p / q);
     }
     return sum;
-}
-
-double Observer::signal_to_noise(Range range, int codes) const {
-    double signal = 0;
-    for (size_t i = 0; i < kBins; i++) signal += static_cast<double>(bins_[i]) * centre(i) * centre(i);
-    const double error = noise(range, codes);
-    if (count_ == 0 || error == 0) return INFINITY;
-    return 10 * std::log10(signal / static_cast<double>(count_) / error);
 }
 
 }  // namespace sidra::compiler

@@ -31,15 +31,13 @@ class Observer {
     void add(std::span<const float> values);
 
     Range range(Method method) const;
-    // The ratio of the mean square of the values and of the errors of `codes` codes over a range, in decibels.
-    double signal_to_noise(Range range, int codes) const;
 
    private:
     static constexpr size_t kBins = 4096;  // an even number
 
     void widen(float magnitude);
     double centre(size_t bin) const { return (static_cast<double>(bin) - kBins / 2 + 0.5) * width_; }
-    double noise(Range range, int codes) const;
+    double noise(Range range) const;
     double divergence(Range range) const;
     Range percentile(double share) const;
     template <typename Loss>

@@ -53,6 +53,7 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                 if (!method) return fail("the observer is none of minmax, moving, percentile, mse, entropy", error, capacity);
                 all.calibration.method = *method;
             }
+            if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->progress != nullptr)
                 all.calibration.progress = [options](size_t done, size_t runs) {
                     options->progress(options->user, done, runs);

@@ -25,6 +25,7 @@ struct Options {
     std::vector<std::string> dimensions, values;
     std::vector<std::string> samples;
     std::string observer;
+    double signal_to_noise = 0;
     bool explain = false;
 };
 
@@ -98,6 +99,7 @@ void run(Options& options) {
     if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
     compile.samples = samples.data();
     compile.sample_count = samples.size();
+    compile.signal_to_noise = options.signal_to_noise;
     compile.observer = optional(options.observer);
     if (::isatty(STDERR_FILENO))
         compile.progress = [](void*, size_t done, size_t runs) {
@@ -124,6 +126,11 @@ void main_inner(int argc, char** argv) {
         ->allow_extra_args(false);
     app.add_option("--observer", options.observer, "How the range of a layer's inputs follows from them")
         ->check(CLI::IsMember({"minmax", "moving", "percentile", "mse", "entropy"}))
+        ->needs("--calibrate");
+    app.add_option("--signal-to-noise", options.signal_to_noise,
+                   "Layers with less than this with inputs of 8 bits get 16, in decibels; without it 20")
+        ->check(CLI::Range(1.0, 200.0))
+        ->type_name("DB")
         ->needs("--calibrate");
     app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");

@@ -67,6 +67,11 @@ typedef struct sidra_compile_options {
 	size_t sample_count;
 	/* How the range of codes follows from the values: "minmax", "moving", "percentile", "mse" or "entropy"; NULL: "mse". */
 	const char *observer;
+	/*
+	 * Layers whose results would have a lower signal-to-noise ratio than this with inputs of 8 bits, in decibels, get inputs of 16 bits, which
+	 * take two products; 0: 20.
+	 */
+	double signal_to_noise;
 	void (*progress)(void *user, size_t done, size_t runs);	/* of the runs with samples; NULL: nobody wants to know */
 } sidra_compile_options;
 

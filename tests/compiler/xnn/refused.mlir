@@ -137,3 +137,35 @@ func.func @double(%x: tensor<2xf64>) {
   %0 = xnn.unary abs %x : tensor<2xf64>
   return
 }
+
+// -----
+
+func.func @codes_without_zero(%x: tensor<3x2xui8>, %w: tensor<2x1xi8>, %s: tensor<1xf32>) -> tensor<3x1xf32> {
+  // expected-error @below {{needs the code that stands for 0 if its input has codes, and only then}}
+  %0 = xnn.linear %x, %w, %s : tensor<3x2xui8>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+func.func @range_of_three(%x: tensor<3x2xf32>, %w: tensor<2x1xi8>, %s: tensor<1xf32>) -> tensor<3x1xf32> {
+  // expected-error @below {{needs a range of two finite numbers in order}}
+  %0 = xnn.linear %x, %w, %s {range = array<f32: 0.0, 1.0, 2.0>} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+func.func @seven_bits(%x: tensor<3x2xf32>, %w: tensor<2x1xi8>, %s: tensor<1xf32>) -> tensor<3x1xf32> {
+  // expected-error @below {{has codes that do not have 8 or 16 bits}}
+  %0 = xnn.linear %x, %w, %s {bits = 7 : i32} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+func.func @no_step(%x: tensor<3xf32>) -> tensor<3xui8> {
+  // expected-error @below {{needs a step above 0}}
+  %0 = xnn.quantise %x step 0.0 zero 0 : tensor<3xf32> -> tensor<3xui8>
+  return %0 : tensor<3xui8>
+}
