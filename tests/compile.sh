@@ -11,7 +11,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-export SIDRA_DEVICE=embedded SIDRA_QUIET=1 SIDRA_PUBLISH=0
+export SIDRA_DEVICE=embedded SIDRA_QUIET=1 SIDRA_PUBLISH=0 XDG_CACHE_HOME=$folder/cache
 fail() {
     echo "compile: $*" >&2
     exit 1
@@ -37,6 +37,10 @@ ls >before
 refused 2 "File does not exist" missing.onnx
 refused 2 "--dim batch" network.onnx --dim batch
 refused 2 "--dim batch=0" network.onnx --dim batch=0
+refused 2 "--dim batch=1," network.onnx --dim batch=1,
+refused 2 "--dim batch=1,,2" network.onnx --dim batch=1,,2
+refused 2 "--dim =1" network.onnx --dim =1
+refused 1 "no input has one of this name" network.onnx --dim batch=1
 refused 1 "is no pipeline" network.onnx -o x.mlir --passes 'nonsense'
 refused 1 "No such file" network.onnx -o no/such/folder.sidra
 head -c 100 network.onnx >cut.onnx

@@ -15,17 +15,21 @@ constexpr double kShare = 0.9999;   // of the values, inside the range by percen
 constexpr int kSteps = 64;          // of the search for the best end of a range
 constexpr double kShortest = 0.2;   // of an end, as a part of the largest value
 
+constexpr std::pair<std::string_view, Method> kMethods[] = {{"minmax", Method::kMinMax},
+                                                            {"moving", Method::kMoving},
+                                                            {"percentile", Method::kPercentile},
+                                                            {"mse", Method::kMse},
+                                                            {"entropy", Method::kEntropy}};
+
 }  // namespace
 
+std::string_view name_of(Method method) {
+    return std::ranges::find(kMethods, method, &std::pair<std::string_view, Method>::second)->first;
+}
+
 std::optional<Method> method_named(std::string_view name) {
-    constexpr std::pair<std::string_view, Method> all[] = {{"minmax", Method::kMinMax},
-                                                           {"moving", Method::kMoving},
-                                                           {"percentile", Method::kPercentile},
-                                                           {"mse", Method::kMse},
-                                                           {"entropy", Method::kEntropy}};
-    for (const auto& [known, method] : all)
-        if (name == known) return method;
-    return std::nullopt;
+    const auto* const found = std::ranges::find(kMethods, name, &std::pair<std::string_view, Method>::first);
+    return found == std::end(kMethods) ? std::nullopt : std::optional(found->second);
 }
 
 void Observer::widen(float magnitude) {

@@ -19,7 +19,9 @@ enum class Method {
     kMse,         // the range with the smallest mean square of errors
     kEntropy,     // that whose codes have the distribution of the values: the smallest divergence of Kullback and Leibler
 };
-std::optional<Method> method_named(std::string_view name);  // "minmax", "moving", "percentile", "mse", "entropy"
+// "minmax", "moving", "percentile", "mse", "entropy"
+std::string_view name_of(Method method);
+std::optional<Method> method_named(std::string_view name);
 
 struct Range {
     float low = 0, high = 0;  // contains 0

@@ -16,9 +16,12 @@
 #include <filesystem>
 #include <mutex>
 
+#include "cache.h"
 #include "emit.h"
+#include "inputs.h"
 #include "names.h"
 #include "onnx/import.h"
+#include "part_file.h"
 #include "passes.h"
 #include "report.h"
 #include "xbar.h"
@@ -62,16 +65,18 @@ class Reporter : public mlir::PassInstrumentation {
     explicit Reporter(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
     void runAfterPass(mlir::Pass* pass, mlir::Operation* op) override {
         if (pass->getArgument() == "xnn-weights")
-            if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op)) report_(examine(module).text());
+            if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op)) report_(explain(module));
     }
 
    private:
     std::function<void(const std::string&)> report_;
 };
 
+bool is_text(const std::string& input) { return std::filesystem::path(input).extension() == ".mlir"; }
+
 mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext& context, Store& store, const std::string& input,
                                        const Options& options, FirstError& error) {
-    if (std::filesystem::path(input).extension() != ".mlir") {
+    if (!is_text(input)) {
         ImportOptions import;
         import.dimensions = options.dimensions;
         import.values = options.values;
@@ -97,9 +102,26 @@ void write_text(mlir::ModuleOp module, const std::string& path) {
     file->keep();
 }
 
-}  // namespace
+// The name of the network is that of its file, wherever it lies.
+Provenance provenance_of(const std::string& input, const Options& options, Inputs& inputs) {
+    const std::filesystem::path file = std::filesystem::path(input).filename();
+    Provenance provenance{file.stem().string(), file.string(), {}};
+    if (const auto hash = inputs.hash(input)) provenance.source += fmt::format(" (XXH3 {})", *hash);
+    for (const auto& [name, sizes] : options.dimensions)
+        provenance.options += fmt::format("--dim {}={} ", name, fmt::join(sizes, ","));
+    for (const auto& [name, path] : options.values)
+        provenance.options += fmt::format("--value {}={} ", name, std::filesystem::path(path).filename().string());
+    if (const Calibration& c = options.calibration; !c.samples.empty()) {
+        for (const Samples& samples : c.samples)
+            provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
+        provenance.options += fmt::format("--observer {} --signal-to-noise {} ", name_of(c.method), c.enough);
+    }
+    return provenance;
+}
 
-void compile(const std::string& input, const std::string& output, const Options& options) {
+// Without the cache.
+void compile(const std::string& input, const std::string& output, const Options& options,
+             const Provenance& provenance) {
     mlir::DialectRegistry registry;
     registry.insert<mlir::func::FuncDialect, xnn::XnnDialect, xbar::XbarDialect>();
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -135,13 +157,32 @@ void compile(const std::string& input, const std::string& output, const Options&
 
     if (!options.pipeline.empty()) return write_text(*module, output);
     try {
-        std::string all;
-        for (const auto& [name, size] : options.dimensions) all += fmt::format("--dim {}={} ", name, size);
-        for (const auto& [name, file] : options.values) all += fmt::format("--value {}={} ", name, file);
-        emit(*module, store, {std::filesystem::path(input).stem().string(), input, all}, output);
+        emit(*module, store, provenance, output);
     } catch (const EmitError& refused) {
         throw CompileError(refused.what());
     }
+}
+
+// A cache has files, and nothing of what else a run can show.
+bool only_makes_a_file(const std::string& input, const Options& options) {
+    return !is_text(input) && options.pipeline.empty() && options.dump.empty() && options.reproducer.empty() &&
+           !options.report;
+}
+
+}  // namespace
+
+void compile(const std::string& input, const std::string& output, const Options& options) try {
+    Inputs inputs;
+    const Provenance provenance = provenance_of(input, options, inputs);
+    std::optional<std::string> key;
+    if (options.cache_limit && only_makes_a_file(input, options)) key = cache_key(inputs, input, options, provenance);
+    if (!key) return compile(input, output, options, provenance);
+    Cache cache(*options.cache_limit, options.note);
+    if (cache.fetch(*key, output)) return;
+    compile(input, output, options, provenance);
+    if (inputs.unchanged()) cache.keep(*key, output);
+} catch (const FileError& failed) {
+    throw CompileError(failed.what());
 }
 
 }  // namespace sidra::compiler

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace sidra::compiler {
 
@@ -19,12 +21,18 @@ struct CompileError : std::runtime_error {
 
 // As struct sidra_compile_options; an empty string: none.
 struct Options {
-    std::map<std::string, int64_t> dimensions;
+    std::map<std::string, std::vector<int64_t>> dimensions;
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
     Calibration calibration;  // without samples: none
+    // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.
+    std::optional<uint64_t> cache_limit;
+    // Gets a sentence about what the cache did.
+    std::function<void(const std::string&)> note;
 };
+
+inline constexpr uint64_t kCacheLimit = uint64_t{4} << 30;
 
 // Throws CompileError.
 void compile(const std::string& input, const std::string& output, const Options& options);

@@ -29,12 +29,14 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
         return fail("struct_size of the options is not that of this library", error, capacity);
     try {
         sidra::compiler::Options all;
+        all.cache_limit = sidra::compiler::kCacheLimit;
+        all.note = [](const std::string&) {};
         if (options != nullptr) {
             for (size_t i = 0; i < options->dimension_count; i++) {
                 const sidra_compile_dimension& dimension = options->dimensions[i];
                 if (dimension.name == nullptr || dimension.size < 1)
                     return fail("a dimension has no name, or a size below 1", error, capacity);
-                all.dimensions[dimension.name] = dimension.size;
+                all.dimensions[dimension.name].push_back(dimension.size);
             }
             for (size_t i = 0; i < options->value_count; i++) {
                 const sidra_compile_value& value = options->values[i];
@@ -65,6 +67,10 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             all.reproducer = text(options->reproducer);
             if (options->report != nullptr)
                 all.report = [options](const std::string& table) { options->report(options->user, table.c_str()); };
+            if (options->note != nullptr)
+                all.note = [options](const std::string& what) { options->note(options->user, what.c_str()); };
+            if (options->cache_limit != 0) all.cache_limit = options->cache_limit;
+            if (options->no_cache) all.cache_limit.reset();
         }
         sidra::compiler::compile(input, output, all);
         return 0;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "emit.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -16,6 +13,7 @@
 #include "hash.h"
 #include "model_generated.h"
 #include "names.h"
+#include "part_file.h"
 #include "read.h"
 #include "xbar.h"
 
@@ -27,47 +25,6 @@ using mlir::Value;
 constexpr uint64_t kConstantAlignment = 64;
 
 uint64_t rounded(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
-
-class File {
-   public:
-    explicit File(std::string path) : path_(std::move(path)), part_(fmt::format("{}.{}.part", path_, getpid())) {
-        file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file_ < 0) fail("cannot be created");
-    }
-    ~File() {
-        if (file_ < 0) return;
-        close(file_);
-        unlink(part_.c_str());
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-
-    void write(const void* data, uint64_t size, uint64_t offset) {
-        auto* from = static_cast<const char*>(data);
-        while (size > 0) {
-            const ssize_t n = pwrite(file_, from, size, static_cast<off_t>(offset));
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) fail("cannot be written");
-            from += n, size -= static_cast<uint64_t>(n), offset += static_cast<uint64_t>(n);
-        }
-    }
-    void finish(uint64_t size) {
-        if (ftruncate(file_, static_cast<off_t>(size)) != 0) fail("cannot be written");
-        if (close(std::exchange(file_, -1)) != 0 || rename(part_.c_str(), path_.c_str()) != 0) {
-            const int error = errno;
-            unlink(part_.c_str());
-            errno = error;
-            fail("cannot be written");
-        }
-    }
-
-   private:
-    [[noreturn]] void fail(const char* what) const {
-        throw EmitError(fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
-    }
-    const std::string path_, part_;
-    int file_ = -1;
-};
 
 class Emission {
    public:
@@ -302,7 +259,7 @@ class Emission {
     }
 
     const Store& store_;
-    File file_;
+    PartFile file_;
     uint64_t end_ = format::kSectionAlignment;  // of what is written; a multiple of the sections' alignment
     format::ModelT model_;
     std::vector<std::byte> constants_;

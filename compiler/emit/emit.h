@@ -21,7 +21,7 @@ struct Provenance {
 };
 
 // Each function of the module becomes a variant. All of it is planned (xbar-plan). The file appears complete or not at
-// all. Throws EmitError.
+// all. Throws EmitError, and FileError (part_file.h).
 void emit(mlir::ModuleOp module, const Store& store, const Provenance& provenance, const std::string& path);
 
 }  // namespace sidra::compiler

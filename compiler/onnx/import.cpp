@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 
 #include "node.h"
@@ -56,6 +57,28 @@ std::shared_ptr<const onnx::ModelProto> read(const std::string& path, const Impo
 
 std::string_view domain_of(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 
+using Sizes = std::map<std::string, int64_t>;
+
+// Every combination of the dimensions' sizes.
+std::vector<Sizes> combinations(const std::map<std::string, std::vector<int64_t>>& dimensions) {
+    std::vector<Sizes> all = {{}};
+    for (const auto& [name, sizes] : dimensions) {
+        if (sizes.empty()) refuse("there is no size for the dimension {}", in_quotes(name));
+        if (sizes.size() > kVariantsMax / all.size())
+            refuse("the sizes of the dimensions have more than {} combinations; give fewer sizes", kVariantsMax);
+        std::vector<Sizes> next;
+        for (const Sizes& before : all)
+            for (const int64_t size : sizes) {
+                if (std::ranges::count(sizes, size) > 1)
+                    refuse("the size {} of the dimension {} is given twice", size, in_quotes(name));
+                next.push_back(before);
+                next.back()[name] = size;
+            }
+        all = std::move(next);
+    }
+    return all;
+}
+
 // What the names of a graph, or of a call of a function, mean.
 struct Scope {
     std::map<std::string_view, int64_t> sets;
@@ -70,29 +93,40 @@ class Importer {
    public:
     Importer(mlir::MLIRContext& context, Store& store, const std::string& path, const ImportOptions& options)
         : context_(context),
-          options_(options),
+          dimensions_(options.dimensions),
           model_(read(path, options)),
           module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))),
           build_(mlir::OpBuilder(&context), mlir::UnknownLoc::get(&context)),
           tensors_(store, std::filesystem::path(path).parent_path(), model_) {}
 
     mlir::OwningOpRef<mlir::ModuleOp> import() {
-        const onnx::GraphProto& graph = model_->graph();
-        Scope scope;
-        read_sets(scope, model_->opset_import());
         for (const onnx::FunctionProto& function : model_->functions())
             functions_.emplace(std::pair(domain_of(function.domain()), std::string_view(function.name())), &function);
-        for (const onnx::TensorProto& tensor : graph.initializer())
-            if (!scope.initialisers.emplace(tensor.name(), &tensor).second)
-                refuse("there are two constants {}", in_quotes(tensor.name()));
-        if (graph.sparse_initializer_size() > 0) throw BuildError("sparse constants are not supported");
-        const mlir::func::FuncOp function = begin(graph, scope);
-        import_nodes(graph.node(), scope);
-        end(function, graph, scope);
+        if (model_->graph().sparse_initializer_size() > 0) throw BuildError("sparse constants are not supported");
+        int number = 0;
+        for (Sizes& sizes : combinations(dimensions_)) {
+            sizes_ = std::move(sizes);
+            import_graph(number == 0 ? "main" : fmt::format("main_{}", number));
+            number++;
+        }
         return std::move(module_);
     }
 
    private:
+    void import_graph(const std::string& name) {
+        const onnx::GraphProto& graph = model_->graph();
+        Scope scope;
+        read_sets(scope, model_->opset_import());
+        for (const onnx::TensorProto& tensor : graph.initializer())
+            if (!scope.initialisers.emplace(tensor.name(), &tensor).second)
+                refuse("there are two constants {}", in_quotes(tensor.name()));
+        nodes_ = 0;
+        build_.set_location(mlir::UnknownLoc::get(&context_));
+        const mlir::func::FuncOp function = begin(name, graph, scope);
+        import_nodes(graph.node(), scope);
+        end(function, graph, scope);
+    }
+
     template <typename Imports>
     static void read_sets(Scope& scope, const Imports& imports) {
         for (const auto& set : imports) scope.sets[domain_of(set.domain())] = set.version();
@@ -127,14 +161,28 @@ class Importer {
         }
     }
 
-    std::optional<int64_t> size_of_dimension(const std::string& name, const std::string& place) const {
+    std::optional<int64_t> size_of_dimension(const std::string& name, const std::string& place) {
+        open_.insert(name.empty() ? place : name);
         for (const std::string& key : {place, name})
-            if (const auto found = options_.dimensions.find(key); !key.empty() && found != options_.dimensions.end())
+            if (const auto found = sizes_.find(key); !key.empty() && found != sizes_.end()) {
+                used_.insert(key);
                 return found->second;
+            }
         return std::nullopt;
     }
 
-    mlir::func::FuncOp begin(const onnx::GraphProto& graph, Scope& scope) {
+    // Two variants with the same shapes could not be told apart, and one size is a mistake of writing.
+    void check_dimensions() const {
+        for (const auto& [name, size] : sizes_) {
+            if (used_.contains(name)) continue;
+            std::string open;
+            for (const std::string& each : open_) open += (open.empty() ? "" : ", ") + in_quotes(each);
+            refuse("there is a size for the dimension {}, but no input has one of this name without a size; {}",
+                   in_quotes(name), open.empty() ? "all sizes are in the model" : "those without are " + open);
+        }
+    }
+
+    mlir::func::FuncOp begin(const std::string& name, const onnx::GraphProto& graph, Scope& scope) {
         std::vector<const onnx::ValueInfoProto*> inputs;
         llvm::SmallVector<mlir::Type> types;
         for (const onnx::ValueInfoProto& input : graph.input()) {
@@ -143,10 +191,11 @@ class Importer {
             inputs.push_back(&input);
             types.push_back(type_of(input));
         }
+        check_dimensions();
         mlir::OpBuilder& builder = build_.builder();
         builder.setInsertionPointToEnd(module_->getBody());
         auto function =
-            builder.create<mlir::func::FuncOp>(build_.location(), "main", builder.getFunctionType(types, {}));
+            builder.create<mlir::func::FuncOp>(build_.location(), name, builder.getFunctionType(types, {}));
         builder.setInsertionPointToEnd(function.addEntryBlock());
         for (unsigned i = 0; i < inputs.size(); i++) {
             function.setArgAttr(i, kName, builder.getStringAttr(inputs[i]->name()));
@@ -175,7 +224,7 @@ class Importer {
         const mlir::ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic& diagnostic) {
             if (complaint.empty()) complaint = diagnostic.str();
         });
-        if (mlir::failed(mlir::verify(*module_))) refuse("the importer made a wrong module: {}", complaint);
+        if (mlir::failed(mlir::verify(function))) refuse("the importer made a wrong module: {}", complaint);
     }
 
     // ---- Values
@@ -281,7 +330,9 @@ class Importer {
     static constexpr const char* kName = "xnn.name";
 
     mlir::MLIRContext& context_;
-    const ImportOptions& options_;
+    const std::map<std::string, std::vector<int64_t>>& dimensions_;
+    Sizes sizes_;                       // of the function that is made
+    std::set<std::string> open_, used_;  // dimensions of inputs without a size, and those of them that have got one
     std::shared_ptr<const onnx::ModelProto> model_;
     mlir::OwningOpRef<mlir::ModuleOp> module_;
     Build build_;

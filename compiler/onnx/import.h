@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "values/store.h"
 
@@ -23,15 +24,20 @@ class ImportError : public std::runtime_error {
 };
 
 struct ImportOptions {
-    // Sizes of the symbolic dimensions, by name; "x[0]" names dimension 0 of the input x.
-    std::map<std::string, int64_t> dimensions;
+    // Sizes of the symbolic dimensions, by name; "x[0]" names dimension 0 of the input x. With several sizes, there is
+    // a function for each combination.
+    std::map<std::string, std::vector<int64_t>> dimensions;
     // Inputs that are constants, by name: files with a tensor in ONNX's format.
     std::map<std::string, std::string> values;
 };
 
-// A module with one function `main`, whose arguments and results have the names of the graph's in `xnn.name`. Constants
-// of 1,024 bytes or more go to the store. All shapes are static. The context must have the dialects `func` and `xnn`.
-// Throws ImportError.
+// Most functions of a module: one for each combination of sizes, in the order of the dimensions' names; the sizes of
+// the last one change first.
+inline constexpr size_t kVariantsMax = 64;
+
+// A module with a function `main`, and `main_1`, `main_2`, ... for other combinations of sizes. Their arguments and
+// results have the names of the graph's in `xnn.name`. Constants of 1,024 bytes or more go to the store. All shapes are
+// static. The context must have the dialects `func` and `xnn`. Throws ImportError.
 mlir::OwningOpRef<mlir::ModuleOp> import_onnx(mlir::MLIRContext& context, Store& store, const std::string& path,
                                               const ImportOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "names.h"
 #include "xnn.h"
@@ -36,9 +37,9 @@ bool replicate(std::span<Layer> layers, int64_t crossbars) {
     return true;
 }
 
-Report examine(mlir::ModuleOp module) {
+Report examine(mlir::func::FuncOp function) {
     Report report;
-    module->walk([&](mlir::Operation* op) {
+    function->walk([&](mlir::Operation* op) {
         if (!mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) return;
         const auto weights = mlir::cast<mlir::RankedTensorType>(op->getOperand(1).getType());
         const auto result = mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType());
@@ -48,8 +49,21 @@ Report examine(mlir::ModuleOp module) {
                                  divided_up(rows, kTileRows) * divided_up(columns, kTileColumns),
                                  result.getNumElements() / columns});
     });
+    const auto start = std::chrono::steady_clock::now();
     replicate(report.layers, kChipCrossbars);
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
+}
+
+std::string explain(mlir::ModuleOp module) {
+    std::string text;
+    int variant = 0;
+    const bool several = llvm::range_size(module.getOps<mlir::func::FuncOp>()) > 1;
+    for (auto function : module.getOps<mlir::func::FuncOp>()) {
+        if (several) text += fmt::format("variant {}\n", variant++);
+        text += examine(function).text();
+    }
+    return text;
 }
 
 int64_t Report::crossbars() const {
@@ -84,9 +98,10 @@ std::string Report::text() const {
                              layer.vectors, layer.copies, layer.steps());
     int64_t most = 0;
     for (const Layer& layer : layers) most = std::max(most, layer.vectors);
-    table += fmt::format("{} layers, {} of {} crossbars, {:.1f} % of their cells in use. The slowest layer has {} products one "
-                         "after another, and {} if the chip were full of copies.\n",
-                         layers.size(), crossbars(), kChipCrossbars, 100 * utilisation(), most, steps());
+    table += fmt::format(
+        "{} layers, {} of {} crossbars, {:.1f} % of their cells in use. The slowest layer has {} products one after "
+        "another, and {} if the chip were full of copies (found in {:.3f} ms).\n",
+        layers.size(), crossbars(), kChipCrossbars, 100 * utilisation(), most, steps(), 1e3 * seconds);
     return table;
 }
 

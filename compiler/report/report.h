@@ -3,6 +3,7 @@
 #ifndef SIDRA_COMPILER_REPORT_H
 #define SIDRA_COMPILER_REPORT_H
 
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/BuiltinOps.h>
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct Layer {
 
 struct Report {
     std::vector<Layer> layers;
+    double seconds = 0;  // that finding the copies took
 
     int64_t crossbars() const;  // of one copy of each layer
     int64_t steps() const;      // of the slowest layer
@@ -36,8 +38,10 @@ struct Report {
     std::string text() const;  // a table
 };
 
-// The layers of a module behind xnn-weights (or xnn-group), with as many copies as the chip has room for.
-Report examine(mlir::ModuleOp module);
+// The layers of a function behind xnn-weights (or xnn-group), with as many copies as the chip has room for.
+Report examine(mlir::func::FuncOp function);
+// A table for each function of the module.
+std::string explain(mlir::ModuleOp module);
 
 // Gives each layer copies, so that the largest number of steps is as small as `crossbars` allow: the smallest T with
 // sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, by bisection. False: not even one copy of each fits.

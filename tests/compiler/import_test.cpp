@@ -75,12 +75,53 @@ TEST(Import, SymbolicDimensionsNeedASize) {
     auto* const dimensions = m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
     dimensions->mutable_dim(0)->set_dim_param("batch");
     EXPECT_TRUE(has(m.error(), "give it with --dim 'batch=SIZE'"));
-    m.options.dimensions["batch"] = 7;
+    m.options.dimensions["batch"] = {7};
     EXPECT_TRUE(has(m.text(), "tensor<7x3xf32>"));
     dimensions->mutable_dim(0)->clear_dim_param();
     EXPECT_TRUE(has(m.error(), "give it with --dim 'x[0]=SIZE'"));
-    m.options.dimensions["x[0]"] = 9;
+    m.options.dimensions = {{"x[0]", {9}}};
     EXPECT_TRUE(has(m.text(), "tensor<9x3xf32>"));
+}
+
+TEST(Import, SeveralSizesGiveAFunctionForEachCombination) {
+    ModelBuilder m;
+    add_relu(m);
+    auto* const dimensions = m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    dimensions->mutable_dim(0)->set_dim_param("batch");
+    dimensions->mutable_dim(1)->set_dim_param("length");
+    m.options.dimensions = {{"length", {5, 4}}, {"batch", {8, 1}}};
+    const std::string text = m.text();
+    size_t at = 0;
+    for (const char* const function : {"@main(%arg0: tensor<8x5xf32>", "@main_1(%arg0: tensor<8x4xf32>",
+                                       "@main_2(%arg0: tensor<1x5xf32>", "@main_3(%arg0: tensor<1x4xf32>"}) {
+        at = text.find(function, at);
+        ASSERT_NE(std::string::npos, at) << function << " is missing, or at another place, in " << text;
+    }
+    EXPECT_FALSE(has(text, "@main_4"));
+}
+
+TEST(Import, SizesThatMakeNoSense) {
+    ModelBuilder m;
+    add_relu(m);
+    auto* const dimensions = m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    dimensions->mutable_dim(0)->set_dim_param("batch");
+    m.options.dimensions = {{"batch", {1}}, {"bacth", {2}}};
+    EXPECT_TRUE(has(m.error(), "a size for the dimension 'bacth'"));
+    EXPECT_TRUE(has(m.error(), "those without are 'batch'"));
+    m.options.dimensions = {{"batch", {1}}, {"x[1]", {3}}};
+    EXPECT_TRUE(has(m.error(), "'x[1]'"));
+    m.options.dimensions = {{"batch", {1, 2, 1}}};
+    EXPECT_TRUE(has(m.error(), "the size 1 of the dimension 'batch' is given twice"));
+    m.options.dimensions = {{"batch", {}}};
+    EXPECT_TRUE(has(m.error(), "there is no size for the dimension 'batch'"));
+    std::vector<int64_t>& sizes = m.options.dimensions["batch"];
+    while (sizes.size() < compiler::kVariantsMax) sizes.push_back(static_cast<int64_t>(sizes.size()) + 1);
+    EXPECT_EQ("(imported)", m.error());
+    sizes.push_back(1000);
+    EXPECT_TRUE(has(m.error(), "more than 64 combinations"));
+    dimensions->mutable_dim(0)->set_dim_value(2);
+    m.options.dimensions = {{"batch", {2}}};
+    EXPECT_TRUE(has(m.error(), "all sizes are in the model"));
 }
 
 TEST(Import, InputsThatTheChipDoesNotHave) {

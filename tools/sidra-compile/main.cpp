@@ -26,20 +26,30 @@ struct Options {
     std::vector<std::string> samples;
     std::string observer;
     double signal_to_noise = 0;
-    bool explain = false;
+    bool explain = false, no_cache = false;
+    uint64_t cache_limit = 0;  // bytes; 0: the library's
 };
 
-// "batch=8": its name remains in `text`.
-sidra_compile_dimension dimension(std::string& text) {
+// "batch=1,8,32": its name remains in `text`.
+void add_dimension(std::string& text, std::vector<sidra_compile_dimension>& dimensions) {
     const size_t equals = text.rfind('=');
-    int64_t size = 0;
-    const char* const end = text.data() + text.size();
-    if (equals == std::string::npos || equals == 0 || std::from_chars(text.data() + equals + 1, end, size).ptr != end ||
-        size < 1)
-        throw tools::Failure(fmt::format("--dim {}: give a name and a size of at least 1, as batch=8", text),
-                             tools::kExitUsage);
+    const char *at = text.data() + equals + 1, *const end = text.data() + text.size();
+    std::vector<int64_t> sizes;
+    const auto read_size = [&] {
+        int64_t size = 0;
+        const auto [next, error] = std::from_chars(at, end, size);
+        at = next;
+        sizes.push_back(size);
+        return error == std::errc() && size >= 1;
+    };
+    bool right = equals != std::string::npos && equals != 0 && read_size();
+    while (right && at != end) right = *at++ == ',' && read_size();
+    if (!right)
+        throw tools::Failure(
+            fmt::format("--dim {}: give a name and sizes of at least 1, as batch=8 or batch=1,8,32", text),
+            tools::kExitUsage);
     text.resize(equals);
-    return {text.c_str(), size};
+    for (const int64_t size : sizes) dimensions.push_back({text.c_str(), size});
 }
 
 // "shape=shape.pb": likewise.
@@ -75,7 +85,7 @@ void run(Options& options) {
     std::vector<sidra_compile_dimension> dimensions;
     std::vector<sidra_compile_value> values;
     for (std::string& text : options.values) values.push_back(value(text));
-    for (std::string& text : options.dimensions) dimensions.push_back(dimension(text));
+    for (std::string& text : options.dimensions) add_dimension(text, dimensions);
     if (options.model.empty())
         options.model =
             std::filesystem::path(options.network).stem().string() + (options.passes.empty() ? ".sidra" : ".mlir");
@@ -105,6 +115,9 @@ void run(Options& options) {
         compile.progress = [](void*, size_t done, size_t runs) {
             fmt::print(stderr, "\rcalibration: {} of {} runs{}", done, runs, done == runs ? "\n" : "");
         };
+    compile.no_cache = options.no_cache;
+    compile.cache_limit = options.cache_limit;
+    compile.note = [](void*, const char* text) { fmt::print(stderr, "sidra-compile: {}\n", text); };
     std::array<char, 4096> error{};
     if (sidra_compile(options.network.c_str(), options.model.c_str(), &compile, error.data(), error.size()) != 0)
         throw std::runtime_error(error.data());
@@ -115,8 +128,8 @@ void main_inner(int argc, char** argv) {
     CLI::App app("Compiles a network for the chip; sidra-run runs the result.", "sidra-compile");
     app.add_option("network", options.network, "The network (.onnx)")->required()->check(CLI::ExistingFile);
     app.add_option("-o,--output", options.model, "The compiled model; without it the network's name with .sidra, here");
-    app.add_option("--dim", options.dimensions, "Size of a dimension that the network only names")
-        ->type_name("NAME=SIZE")
+    app.add_option("--dim", options.dimensions, "Sizes of a dimension that the network only names")
+        ->type_name("NAME=SIZE,...")
         ->allow_extra_args(false);
     app.add_option("--value", options.values, "An input that is a constant: a file with a tensor of ONNX")
         ->type_name("NAME=FILE")
@@ -133,6 +146,11 @@ void main_inner(int argc, char** argv) {
         ->type_name("DB")
         ->needs("--calibrate");
     app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
+    app.add_flag("--no-cache", options.no_cache, "Compile even what was compiled before, and do not keep it");
+    app.add_option("--cache-limit", options.cache_limit, "What the files kept for later may take, as 500MiB; 4GiB")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::PositiveNumber)
+        ->type_name("SIZE");
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");
     app.add_option("--dump", options.dump, "A folder for the module behind each pass");
     app.add_option("--reproducer", options.reproducer, "A file for module and passes, should a pass crash");

@@ -5,10 +5,10 @@ _sidra_compile() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     case $previous in
-        --dim | --passes) return ;;
+        --dim | --cache-limit | --passes) return ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--output --dim --value --explain --passes --dump --reproducer --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--output --dim --value --explain --no-cache --cache-limit --passes --dump --reproducer --version --help" -- "$current")
         return
     fi
     compopt -o filenames

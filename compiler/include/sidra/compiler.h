@@ -7,6 +7,7 @@
 #ifndef SIDRA_COMPILER_H
 #define SIDRA_COMPILER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,10 @@ extern "C" {
 #define SIDRA_COMPILER_API
 #endif
 
-/* The size of a dimension that the network only names, such as a batch. */
+/*
+ * The size of a dimension that the network only names, such as a batch. One name may have several sizes: the file then has a variant (sidra/model.h)
+ * for each combination of sizes, at most 64.
+ */
 typedef struct sidra_compile_dimension {
 	const char *name;
 	int64_t size;	/* elements, at least 1 */
@@ -73,6 +77,13 @@ typedef struct sidra_compile_options {
 	 */
 	double signal_to_noise;
 	void (*progress)(void *user, size_t done, size_t runs);	/* of the runs with samples; NULL: nobody wants to know */
+	 * Compiled files are kept in $XDG_CACHE_HOME/sidra/compiled (otherwise ~/.cache/sidra/compiled), and a file whose network, options and compiler
+	 * are the same is copied from there. With pipeline, dump, reproducer or report the network is always compiled.
+	 */
+	bool no_cache;
+	uint64_t cache_limit;	/* bytes that all kept files may have, 0: 4 GiB; those that were not used for the longest time are removed */
+	/* Gets a sentence about what the cache did: a copy, a damaged or missing file, a folder that cannot be written; NULL: none. */
+	void (*note)(void *user, const char *text);
 } sidra_compile_options;
 
 /*
