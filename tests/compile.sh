@@ -33,6 +33,13 @@ cmp network.sidra other.sidra || fail "the same network gives another file"
 grep -q xnn.group text.mlir || fail "--passes does not run them"
 [[ $(find dump -name '*group*' | wc -l) == 1 ]] || fail "--dump has no module behind the pass"
 
+# Without optimisation each operation of a softmax is a call of its own.
+calls() { "$run" "$1" | sed -nE 's/^variant 0 +([0-9]+) calls.*/\1/p'; }
+"$compile" network.onnx -o slow.sidra -O 0
+(($(calls slow.sidra) > $(calls network.sidra))) || fail "-O 0 optimises"
+"$compile" network.onnx -o same.sidra -O 2
+cmp network.sidra same.sidra || fail "-O 2 is not what happens without it"
+
 ls >before
 refused 2 "File does not exist" missing.onnx
 refused 2 "--dim batch" network.onnx --dim batch
@@ -41,6 +48,8 @@ refused 2 "--dim batch=1," network.onnx --dim batch=1,
 refused 2 "--dim batch=1,,2" network.onnx --dim batch=1,,2
 refused 2 "--dim =1" network.onnx --dim =1
 refused 1 "no input has one of this name" network.onnx --dim batch=1
+refused 2 "--optimize: Value 3" network.onnx -O 3
+refused 2 "excludes" network.onnx -O 1 --passes 'builtin.module(cse)'
 refused 1 "is no pipeline" network.onnx -o x.mlir --passes 'nonsense'
 refused 1 "No such file" network.onnx -o no/such/folder.sidra
 head -c 100 network.onnx >cut.onnx

@@ -39,8 +39,8 @@ Layers layers_of(mlir::func::FuncOp function) {
 // The network with further outputs behind its own.
 class Probe {
    public:
-    Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration)
-        : module_(module.clone()), store_(store), calibration_(calibration) {
+    Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization)
+        : module_(module.clone()), store_(store), calibration_(calibration), optimization_(optimization) {
         llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
         function_ = functions.front();
         for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
@@ -70,6 +70,7 @@ class Probe {
     mlir::OwningOpRef<mlir::ModuleOp> module_;
     Store& store_;
     const Calibration& calibration_;
+    const int optimization_;
     mlir::func::FuncOp function_;
     llvm::SmallVector<mlir::Value> results_;
     size_t own_ = 0;
@@ -133,7 +134,7 @@ void Probe::run(size_t most, const Look& look) {
     const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
     function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
     mlir::PassManager passes(module_->getContext());
-    build_calls_pipeline(passes);
+    build_calls_pipeline(passes, optimization_);
     if (mlir::failed(passes.run(*module_))) throw CalibrationError("the network that is observed cannot be compiled");
     const Folder folder;
     const std::string file = folder.file("observed.sidra");
@@ -181,8 +182,9 @@ void set(mlir::Operation* layer, const Codes& codes) {
 }
 
 // The codes of each layer with 8 and with 16 bits. The latter have room for all values.
-std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store, const Calibration& calibration) {
-    Probe probe(module, store, calibration);
+std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store, const Calibration& calibration,
+                                            int optimization) {
+    Probe probe(module, store, calibration, optimization);
     std::vector<size_t> outputs;
     for (mlir::Operation* const layer : probe.layers()) outputs.push_back(probe.output(layer->getOperand(0)));
     std::vector<Observer> observers(outputs.empty() ? 0 : std::ranges::max(outputs) + 1);
@@ -197,10 +199,10 @@ std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store,
 
 // The signal-to-noise ratio that 8 bits leave of each layer's results, in decibels: each layer computes once with 16 bits,
 // with which the network goes on, and once with 8.
-std::vector<double> sensitivity(mlir::ModuleOp module, Store& store, const Calibration& calibration,
+std::vector<double> sensitivity(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
                                 const std::vector<std::pair<Codes, Codes>>& codes) {
     constexpr size_t kRuns = 8;
-    Probe probe(module, store, calibration);
+    Probe probe(module, store, calibration, optimization);
     const Layers layers = probe.layers();
     std::vector<std::pair<size_t, size_t>> outputs;
     for (size_t i = 0; i < layers.size(); i++) {
@@ -227,11 +229,11 @@ std::vector<double> sensitivity(mlir::ModuleOp module, Store& store, const Calib
     return ratios;
 }
 
-void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration) {
+void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
     if (functions.empty() || layers_of(*functions.begin()).empty()) return;
-    const auto codes = ranges(module, store, calibration);
-    const std::vector<double> ratios = sensitivity(module, store, calibration, codes);
+    const auto codes = ranges(module, store, calibration, optimization);
+    const std::vector<double> ratios = sensitivity(module, store, calibration, optimization, codes);
     for (auto function : functions) {
         const Layers layers = layers_of(function);
         if (layers.size() != codes.size()) throw CalibrationError("the network has other layers in another size");
@@ -243,11 +245,12 @@ void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& cal
 class CalibratePass : public mlir::PassWrapper<CalibratePass, mlir::OperationPass<mlir::ModuleOp>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CalibratePass)
-    explicit CalibratePass(Calibration calibration) : calibration_(std::move(calibration)) {}
+    CalibratePass(Calibration calibration, int optimization)
+        : calibration_(std::move(calibration)), optimization_(optimization) {}
     llvm::StringRef getName() const override { return "calibrate"; }
     void runOnOperation() override {
         try {
-            run_and_observe(getOperation(), xnn::store_of(&getContext()), calibration_);
+            run_and_observe(getOperation(), xnn::store_of(&getContext()), calibration_, optimization_);
         } catch (const CalibrationError& error) {
             getOperation().emitError("calibration: ") << error.what();
             signalPassFailure();
@@ -255,13 +258,14 @@ class CalibratePass : public mlir::PassWrapper<CalibratePass, mlir::OperationPas
     }
 
    private:
-    Calibration calibration_;
+    const Calibration calibration_;
+    const int optimization_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> make_calibrate_pass(Calibration calibration) {
-    return std::make_unique<CalibratePass>(std::move(calibration));
+std::unique_ptr<mlir::Pass> make_calibrate_pass(Calibration calibration, int optimization) {
+    return std::make_unique<CalibratePass>(std::move(calibration), optimization);
 }
 
 }  // namespace sidra::compiler

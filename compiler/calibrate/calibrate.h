@@ -32,8 +32,8 @@ struct Calibration {
 };
 
 // A pass that runs behind xnn-weights, and gives each layer its range and bits. All functions are the same network in
-// other sizes; the samples have the size of the first one.
-std::unique_ptr<mlir::Pass> make_calibrate_pass(Calibration calibration);
+// other sizes; the samples have the size of the first one. `optimization`: of the network that runs.
+std::unique_ptr<mlir::Pass> make_calibrate_pass(Calibration calibration, int optimization);
 
 }  // namespace sidra::compiler
 

@@ -111,6 +111,7 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
         provenance.options += fmt::format("--dim {}={} ", name, fmt::join(sizes, ","));
     for (const auto& [name, path] : options.values)
         provenance.options += fmt::format("--value {}={} ", name, std::filesystem::path(path).filename().string());
+    if (options.optimization != kOptimizationMax) provenance.options += fmt::format("-O {} ", options.optimization);
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
             provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
@@ -134,9 +135,10 @@ void compile(const std::string& input, const std::string& output, const Options&
     if (options.report)
         passes.addInstrumentation(std::make_unique<Reporter>(options.report));
     if (options.pipeline.empty()) {
-        build_layers_pipeline(passes);
-        if (!options.calibration.samples.empty()) passes.addPass(make_calibrate_pass(options.calibration));
-        build_calls_pipeline(passes);
+        build_layers_pipeline(passes, options.optimization);
+        if (!options.calibration.samples.empty())
+            passes.addPass(make_calibrate_pass(options.calibration, options.optimization));
+        build_calls_pipeline(passes, options.optimization);
     } else {
         static std::once_flag registered;
         std::call_once(registered, register_passes);

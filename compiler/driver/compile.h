@@ -19,6 +19,10 @@ struct CompileError : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
+// Levels of optimisation: 0 does what the chip needs, 1 keeps the network's arithmetic, 2 replaces it where that is
+// faster and the same but for rounding.
+inline constexpr int kOptimizationMax = 2;
+
 // As struct sidra_compile_options; an empty string: none.
 struct Options {
     std::map<std::string, std::vector<int64_t>> dimensions;
@@ -30,6 +34,7 @@ struct Options {
     std::optional<uint64_t> cache_limit;
     // Gets a sentence about what the cache did.
     std::function<void(const std::string&)> note;
+    int optimization = kOptimizationMax;
 };
 
 inline constexpr uint64_t kCacheLimit = uint64_t{4} << 30;

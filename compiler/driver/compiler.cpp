@@ -3,6 +3,7 @@
 #include "sidra/compiler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -65,6 +66,12 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);
             all.reproducer = text(options->reproducer);
+            // C callers can set any number.
+            const auto level = std::bit_cast<uint32_t>(options->optimization);
+            if (level > SIDRA_OPTIMIZATION_2)
+                return fail("the level of optimization is unknown; see enum sidra_optimization", error, capacity);
+            if (level != SIDRA_OPTIMIZATION_DEFAULT)
+                all.optimization = static_cast<int>(level - SIDRA_OPTIMIZATION_0);
             if (options->report != nullptr)
                 all.report = [options](const std::string& table) { options->report(options->user, table.c_str()); };
             if (options->note != nullptr)

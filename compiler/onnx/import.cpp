@@ -150,7 +150,7 @@ class Importer {
             else if (const auto size = size_of_dimension(dimension.dim_param(), place)) shape.push_back(*size);
             else {
                 const std::string& name = dimension.dim_param().empty() ? place : dimension.dim_param();
-                refuse("dimension {} of the input {} has no size; give it with --dim {}", shape.size(),
+                refuse("dimension {} of the input {} has no size; give it with --dim {} (in Python: dimensions)", shape.size(),
                        in_quotes(input.name()), in_quotes(name + "=SIZE"));
             }
         }

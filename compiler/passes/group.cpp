@@ -42,7 +42,7 @@ struct Cluster {
 
 class Grouping {
    public:
-    explicit Grouping(mlir::Block& block) : block_(block) {}
+    Grouping(mlir::Block& block, bool join) : block_(block), join_(join) {}
 
     mlir::LogicalResult run() {
         std::vector<mlir::Operation*> operations;
@@ -52,7 +52,7 @@ class Grouping {
             if (can_be_in_group(op)) operations.push_back(&op);
         }
         for (mlir::Operation* const op : operations)
-            if (!join(op) && mlir::failed(found(op))) return mlir::failure();
+            if (!(join_ && join(op)) && mlir::failed(found(op))) return mlir::failure();
         replace();
         return mlir::success(mlir::sortTopologically(&block_));
     }
@@ -206,6 +206,7 @@ class Grouping {
     }
 
     mlir::Block& block_;
+    const bool join_;
     llvm::DenseMap<mlir::Operation*, unsigned> positions_;
     llvm::DenseMap<mlir::Operation*, Cluster*> clusters_of_;
     std::vector<std::unique_ptr<Cluster>> clusters_;
@@ -217,6 +218,9 @@ class GroupPass : public mlir::PassWrapper<GroupPass, mlir::OperationPass<>> {
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GroupPass)
     llvm::StringRef getArgument() const override { return "xnn-group"; }
     llvm::StringRef getDescription() const override { return "operations on the same rows become one group"; }
+    GroupPass() = default;
+    GroupPass(const GroupPass& other) : PassWrapper(other) {}
+    explicit GroupPass(bool join) { join_ = join; }
     void runOnOperation() override {
         llvm::SmallVector<mlir::Block*> blocks;
         getOperation()->walk([&](mlir::Operation* op) {
@@ -225,12 +229,16 @@ class GroupPass : public mlir::PassWrapper<GroupPass, mlir::OperationPass<>> {
                 blocks.push_back(op->getBlock());
         });
         for (mlir::Block* const block : blocks)
-            if (mlir::failed(Grouping(*block).run())) return signalPassFailure();
+            if (mlir::failed(Grouping(*block, join_).run())) return signalPassFailure();
     }
+
+   private:
+    Option<bool> join_{*this, "join", llvm::cl::desc("operations join groups; otherwise each one is a group"),
+                       llvm::cl::init(true)};
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> make_group_pass() { return std::make_unique<GroupPass>(); }
+std::unique_ptr<mlir::Pass> make_group_pass(bool join) { return std::make_unique<GroupPass>(join); }
 
 }  // namespace sidra::compiler

@@ -7,22 +7,31 @@
 
 namespace sidra::compiler {
 
-void build_layers_pipeline(mlir::OpPassManager& passes) {
+namespace {
+
+void add_cleaning(mlir::OpPassManager& passes) {
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
-    passes.addPass(make_layout_pass());
-    passes.addPass(make_simplify_pass());
-    passes.addPass(make_weights_pass());
 }
 
-void build_calls_pipeline(mlir::OpPassManager& passes) {
+}  // namespace
+
+void build_layers_pipeline(mlir::OpPassManager& passes, int optimization) {
+    const bool fewer = optimization >= 1, other = optimization >= 2;  // calls; arithmetic
+    if (fewer) add_cleaning(passes);
+    if (fewer) passes.addPass(make_layout_pass());
+    if (other) passes.addPass(make_simplify_pass());
+    passes.addPass(make_weights_pass({.fold = other, .merge = fewer}));
+}
+
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization) {
+    const bool fewer = optimization >= 1;
     passes.addPass(make_quantise_pass());
     passes.addPass(make_expand_pass());
-    passes.addPass(mlir::createCanonicalizerPass());
-    passes.addPass(mlir::createCSEPass());
-    passes.addPass(make_group_pass());
+    if (fewer) add_cleaning(passes);
+    passes.addPass(make_group_pass(fewer));
     passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
-    passes.addPass(mlir::createCSEPass());
+    if (fewer) passes.addPass(mlir::createCSEPass());
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 

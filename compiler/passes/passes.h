@@ -15,21 +15,25 @@ std::unique_ptr<mlir::Pass> make_layout_pass();
 // xnn-simplify: several operations become one that the chip has.
 std::unique_ptr<mlir::Pass> make_simplify_pass();
 // xnn-weights: products with constant matrices become layers of weights on crossbars.
-std::unique_ptr<mlir::Pass> make_weights_pass();
+struct WeightsOptions {
+    bool fold = true;   // what follows a layer by column becomes part of it
+    bool merge = true;  // layers with the same input become one
+};
+std::unique_ptr<mlir::Pass> make_weights_pass(const WeightsOptions& options = {});
 // xnn-quantise: layers whose input has a range get codes, which the operations before compute.
 std::unique_ptr<mlir::Pass> make_quantise_pass();
 // xnn-expand: what the chip has no call for becomes several operations.
 std::unique_ptr<mlir::Pass> make_expand_pass();
-// xnn-group: operations on the same rows become one group.
-std::unique_ptr<mlir::Pass> make_group_pass();
+// xnn-group: operations on the same rows become one group. Without `join` each one is a group of its own.
+std::unique_ptr<mlir::Pass> make_group_pass(bool join = true);
 // xnn-to-xbar: groups and other operations become calls on memory.
 std::unique_ptr<mlir::Pass> make_lower_pass();
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
 
-// All of them, in order: up to the layers, and from there.
-void build_layers_pipeline(mlir::OpPassManager& passes);
-void build_calls_pipeline(mlir::OpPassManager& passes);
+// The passes of a level (compile.h), in order: up to the layers, and from there.
+void build_layers_pipeline(mlir::OpPassManager& passes, int optimization);
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization);
 
 // For the command line of sidra-opt.
 void register_passes();

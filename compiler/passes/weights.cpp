@@ -264,17 +264,27 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
     llvm::StringRef getDescription() const override {
         return "products with constant matrices become layers of weights on crossbars";
     }
+    WeightsPass() = default;
+    WeightsPass(const WeightsPass& other) : PassWrapper(other) {}
+    explicit WeightsPass(const WeightsOptions& options) { fold_ = options.fold, merge_ = options.merge; }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
         patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()));
-        add_column_patterns(patterns, xnn::store_of(&getContext()));
+        if (fold_) add_column_patterns(patterns, xnn::store_of(&getContext()));
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
-        getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
+        if (merge_) getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
     }
+
+   private:
+    Option<bool> fold_{*this, "fold", llvm::cl::desc("what follows a layer by column becomes part of it"),
+                       llvm::cl::init(true)};
+    Option<bool> merge_{*this, "merge", llvm::cl::desc("layers with the same input become one"), llvm::cl::init(true)};
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> make_weights_pass() { return std::make_unique<WeightsPass>(); }
+std::unique_ptr<mlir::Pass> make_weights_pass(const WeightsOptions& options) {
+    return std::make_unique<WeightsPass>(options);
+}
 
 }  // namespace sidra::compiler

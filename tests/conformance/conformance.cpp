@@ -283,8 +283,9 @@ std::optional<int> constant_input(const onnx::GraphProto& graph, const std::vect
 // Gives shapes and the like, which the stored tests have as inputs, when the model is compiled. Returns the numbers of
 // the inputs that remain.
 std::vector<int> compile(const fs::path& folder, const onnx::GraphProto& graph, const fs::path& data,
-                         const fs::path& file) {
+                         const fs::path& file, int optimization) {
     sidra::compiler::Options options;
+    options.optimization = optimization;
     const std::vector<std::string> inputs = inputs_of(graph);
     std::vector<int> left(inputs.size());
     std::iota(left.begin(), left.end(), 0);
@@ -298,7 +299,7 @@ std::vector<int> compile(const fs::path& folder, const onnx::GraphProto& graph, 
         }
 }
 
-Result test(const fs::path& folder, const fs::path& scratch) {
+Result test(const fs::path& folder, const fs::path& scratch, int optimization) {
     onnx::ModelProto model;
     if (!model.ParseFromString(read(folder / "model.onnx"))) return {kFail, "the model cannot be read"};
     if (!has_types(model.graph())) return {kOtherTypes, ""};
@@ -310,7 +311,7 @@ Result test(const fs::path& folder, const fs::path& scratch) {
     Result result{kPass, ""};
     try {
         // What is a constant may differ between the sets.
-        for (const fs::path& set : sets) run(file, set, compile(folder, model.graph(), set, file));
+        for (const fs::path& set : sets) run(file, set, compile(folder, model.graph(), set, file, optimization));
     } catch (const sidra::compiler::CompileError& refused) {
         result = {kUnsupported, refused.what()};
     } catch (const Failed& failed) {
@@ -321,14 +322,14 @@ Result test(const fs::path& folder, const fs::path& scratch) {
 }
 
 // In a process of its own.
-Result isolated(const fs::path& folder, const fs::path& scratch) {
+Result isolated(const fs::path& folder, const fs::path& scratch, int optimization) {
     const fs::path answer = scratch / (folder.filename().string() + ".result");
     const pid_t child = fork();
     if (child == 0) {
         // A compiler that never ends would take all memory, too.
         const rlimit seconds{kSeconds, kSeconds};
         setrlimit(RLIMIT_CPU, &seconds);
-        const Result result = test(folder, scratch);
+        const Result result = test(folder, scratch, optimization);
         std::ofstream(answer) << result.verdict << ' ' << result.why;
         _exit(0);
     }
@@ -352,6 +353,9 @@ int main(int argc, char** argv) {
     CLI::App app("Runs the stored tests of ONNX on a chip.");
     std::string data = "/usr/share/libonnx-testdata/data", figures, expected;
     std::vector<std::string> filters;
+    int optimization = sidra::compiler::kOptimizationMax;
+    app.add_option("-O", optimization, "level of the compiler's optimisation")
+        ->check(CLI::Range(0, sidra::compiler::kOptimizationMax));
     app.add_option("--data", data, "folder of the tests")->check(CLI::ExistingDirectory);
     app.add_option("--figures", figures, "a file for the counts, as JSON");
     app.add_option("--expect", expected, "a list of the tests that do not pass");
@@ -387,7 +391,8 @@ int main(int argc, char** argv) {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); i++)
         threads.emplace_back([&] {
-            for (size_t n; (n = next.fetch_add(1)) < folders.size();) results[n] = isolated(folders[n], scratch);
+            for (size_t n; (n = next.fetch_add(1)) < folders.size();)
+                results[n] = isolated(folders[n], scratch, optimization);
         });
     for (std::thread& thread : threads) thread.join();
     fs::remove_all(scratch);

@@ -26,6 +26,7 @@ struct Options {
     std::vector<std::string> samples;
     std::string observer;
     double signal_to_noise = 0;
+    int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
     bool explain = false, no_cache = false;
     uint64_t cache_limit = 0;  // bytes; 0: the library's
 };
@@ -106,6 +107,7 @@ void run(Options& options) {
     compile.pipeline = optional(options.passes);
     compile.dump = optional(options.dump);
     compile.reproducer = optional(options.reproducer);
+    compile.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + options.optimization);
     if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
     compile.samples = samples.data();
     compile.sample_count = samples.size();
@@ -151,7 +153,11 @@ void main_inner(int argc, char** argv) {
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::PositiveNumber)
         ->type_name("SIZE");
-    app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text");
+    auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
+                            ->type_name("LEVEL")
+                            ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));
+    app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text")
+        ->excludes(level);
     app.add_option("--dump", options.dump, "A folder for the module behind each pass");
     app.add_option("--reproducer", options.reproducer, "A file for module and passes, should a pass crash");
     if (tools::parse_arguments(app, argc, argv)) run(options);

@@ -45,6 +45,13 @@ typedef struct sidra_compile_samples {
 	const void *data;	/* not kept */
 	size_t bytes;		/* those of as many whole runs as fit are used, of the input that has the fewest */
 } sidra_compile_samples;
+/* How much the compiler optimises. A level does what those below it do, and more. */
+typedef enum sidra_optimization {
+	SIDRA_OPTIMIZATION_DEFAULT = 0,	/* the highest level */
+	SIDRA_OPTIMIZATION_0 = 1,	/* a call for each operation, and a matrix for each product with a constant */
+	SIDRA_OPTIMIZATION_1 = 2,	/* fewer calls, copies and matrices, with the arithmetic of the network, but for fused products and sums */
+	SIDRA_OPTIMIZATION_2 = 3	/* also other arithmetic with the same result but for rounding, as GELU in one operation */
+} sidra_optimization;
 
 /* Initialise all fields to zero but struct_size. Strings are UTF-8, and are not kept. */
 typedef struct sidra_compile_options {
@@ -77,6 +84,7 @@ typedef struct sidra_compile_options {
 	 */
 	double signal_to_noise;
 	void (*progress)(void *user, size_t done, size_t runs);	/* of the runs with samples; NULL: nobody wants to know */
+	/*
 	 * Compiled files are kept in $XDG_CACHE_HOME/sidra/compiled (otherwise ~/.cache/sidra/compiled), and a file whose network, options and compiler
 	 * are the same is copied from there. With pipeline, dump, reproducer or report the network is always compiled.
 	 */
@@ -84,6 +92,7 @@ typedef struct sidra_compile_options {
 	uint64_t cache_limit;	/* bytes that all kept files may have, 0: 4 GiB; those that were not used for the longest time are removed */
 	/* Gets a sentence about what the cache did: a copy, a damaged or missing file, a folder that cannot be written; NULL: none. */
 	void (*note)(void *user, const char *text);
+	sidra_optimization optimization;	/* not with a pipeline */
 } sidra_compile_options;
 
 /*

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Operations on the same rows become one group, and a group one program of the chip.
 // RUN: sidra-opt %s --split-input-file --xnn-group | FileCheck %s
+// RUN: sidra-opt %s --split-input-file --xnn-group=join=false | FileCheck %s --check-prefix=ALONE
 // RUN: sidra-opt %s --split-input-file --pass-pipeline='builtin.module(xnn-group,func.func(xnn-to-xbar,xbar-plan))' | FileCheck %s --check-prefix=CALLS
 
 // The exponential is stored where the result will be, because the last pass needs it again.
 // CHECK-LABEL: func.func @softmax
+// ALONE-LABEL: func.func @softmax
 // CALLS-LABEL: func.func @softmax
 func.func @softmax(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
   // CHECK: %[[OUT:.*]] = xnn.group
   // CHECK: xnn.yield
   // CHECK-NOT: xnn.group
   // CHECK: return %[[OUT]]
+  // ALONE-COUNT-6: xnn.group
+  // ALONE-NOT: xnn.group
+  // ALONE: return
   // CALLS: xbar.vector [1, 1, 4, 10]
   // CALLS-SAME: program ["pass:", "v0 = load o0", "s0 = reduce_max v0", "pass:", "v0 = load o0", "v0 = sub v0, s0", "v0 = exp v0", "s0 = reduce_sum v0", "store o1, v0", "s0 = div 1.0, s0", "pass:", "v0 = load o1", "v0 = mul v0, s0", "store o1, v0"]
   %one = xnn.constant(dense<1.0> : tensor<f32>) : tensor<f32>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Products with constants become layers: codes of 8 bits with a step for each column.
 // RUN: sidra-opt %s --split-input-file --xnn-weights --canonicalize | FileCheck %s
+// RUN: sidra-opt %s --split-input-file --xnn-weights="fold=false merge=false" --canonicalize | FileCheck %s --check-prefix=APART
 
 // What follows by column is folded: (x * w + a) * b is a layer with other steps, plus a * b.
 // CHECK-LABEL: func.func @normalised
+// APART-LABEL: func.func @normalised
 func.func @normalised(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
   %w = xnn.constant(dense<[[1.0, 2.0], [-127.0, 0.5], [64.0, -1.0], [0.0, 254.0]]> : tensor<4x2xf32>) : tensor<4x2xf32>
   %a = xnn.constant(dense<[1.0, 2.0]> : tensor<2xf32>) : tensor<2xf32>
@@ -13,6 +15,9 @@ func.func @normalised(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
   // CHECK: %[[SUMS:.*]] = xnn.linear %arg0, %[[CODES]], %{{.*}} : tensor<3x4xf32>, tensor<4x2xi8>, tensor<2xf32> -> tensor<3x2xf32>
   // CHECK-NEXT: %[[OUT:.*]] = xnn.binary add %[[SUMS]], %[[TERM]]
   // CHECK-NEXT: return %[[OUT]]
+  // APART: xnn.linear
+  // APART-NEXT: xnn.binary add
+  // APART-NEXT: xnn.binary mul
   %0 = xnn.matmul %x, %w : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
   %1 = xnn.binary add %0, %a : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
   %2 = xnn.binary mul %1, %b : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
@@ -23,6 +28,7 @@ func.func @normalised(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
 
 // Two layers with one input are one matrix, and each result a part of its columns.
 // CHECK-LABEL: func.func @merged
+// APART-LABEL: func.func @merged
 func.func @merged(%x: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x1xf32>) {
   %w = xnn.constant(dense<[[1.0, 2.0], [3.0, 0.5]]> : tensor<2x2xf32>) : tensor<2x2xf32>
   %v = xnn.constant(dense<[[1.0], [3.0]]> : tensor<2x1xf32>) : tensor<2x1xf32>
@@ -30,6 +36,9 @@ func.func @merged(%x: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x1xf32>) {
   // CHECK: %[[LEFT:.*]] = xnn.slice %[[BOTH]] starts [0, 0]
   // CHECK: %[[RIGHT:.*]] = xnn.slice %[[BOTH]] starts [0, 2]
   // CHECK: return %[[LEFT]], %[[RIGHT]]
+  // APART: %[[LEFT:.*]] = xnn.linear %arg0, {{.*}} -> tensor<3x2xf32>
+  // APART: %[[RIGHT:.*]] = xnn.linear %arg0, {{.*}} -> tensor<3x1xf32>
+  // APART: return %[[LEFT]], %[[RIGHT]]
   %0 = xnn.matmul %x, %w : tensor<3x2xf32>, tensor<2x2xf32> -> tensor<3x2xf32>
   %1 = xnn.matmul %x, %v : tensor<3x2xf32>, tensor<2x1xf32> -> tensor<3x1xf32>
   return %0, %1 : tensor<3x2xf32>, tensor<3x1xf32>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What the compiler's C interface refuses before it reads a file.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <string>
+
+#include "sidra/compiler.h"
+
+namespace sidra {
+namespace {
+
+class CompilerC : public testing::Test {
+   protected:
+    CompilerC() { options_.struct_size = sizeof options_; }
+
+    // The message of the refusal.
+    std::string refused(const char* input = "missing.onnx") {
+        std::array<char, 1024> error{};
+        EXPECT_EQ(sidra_compile(input, "missing.sidra", &options_, error.data(), error.size()), 1);
+        return error.data();
+    }
+
+    sidra_compile_options options_{};
+};
+
+TEST_F(CompilerC, NamesAndSizes) {
+    EXPECT_EQ(refused(nullptr), "the names of the files are missing");
+    EXPECT_NE(refused().find("missing.onnx"), std::string::npos);
+    options_.struct_size--;
+    EXPECT_EQ(refused(), "struct_size of the options is not that of this library");
+}
+
+TEST_F(CompilerC, PartsOfTheOptions) {
+    sidra_compile_dimension dimension{"batch", 0};
+    options_.dimensions = &dimension, options_.dimension_count = 1;
+    EXPECT_EQ(refused(), "a dimension has no name, or a size below 1");
+    dimension = {nullptr, 1};
+    EXPECT_EQ(refused(), "a dimension has no name, or a size below 1");
+    options_.dimension_count = 0;
+    const sidra_compile_value value{"shape", nullptr};
+    options_.values = &value, options_.value_count = 1;
+    EXPECT_EQ(refused(), "a value has no name, or no file");
+}
+
+TEST_F(CompilerC, LevelsOfOptimization) {
+    for (const sidra_optimization level : {SIDRA_OPTIMIZATION_DEFAULT, SIDRA_OPTIMIZATION_0, SIDRA_OPTIMIZATION_2}) {
+        options_.optimization = level;
+        EXPECT_NE(refused().find("missing.onnx"), std::string::npos);
+    }
+    options_.optimization = std::bit_cast<sidra_optimization>(4);
+    EXPECT_EQ(refused(), "the level of optimization is unknown; see enum sidra_optimization");
+}
+
+// A message that does not fit ends early, and always with a zero byte.
+TEST_F(CompilerC, ShortMessages) {
+    std::array<char, 4> error{'x', 'x', 'x', 'x'};
+    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, error.data(), 3), 1);
+    EXPECT_STREQ(error.data(), "th");
+    EXPECT_EQ(error[3], 'x');
+    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, nullptr, 0), 1);
+}
+
+}  // namespace
+}  // namespace sidra
