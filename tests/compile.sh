@@ -40,6 +40,31 @@ calls() { "$run" "$1" | sed -nE 's/^variant 0 +([0-9]+) calls.*/\1/p'; }
 "$compile" network.onnx -o same.sidra -O 2
 cmp network.sidra same.sidra || fail "-O 2 is not what happens without it"
 
+# A layer with samples for its inputs computes nearly what it does without them.
+python3 - <<'EOF'
+import struct
+def npy(name, shape, values):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
+npy("samples.npy", (16, 3, 7, 5), [i * 37 % 101 / 50 - 1 for i in range(16 * 105)])
+npy("input.npy", (2, 3, 7, 5), [i * 53 % 97 / 48 - 1 for i in range(2 * 105)])
+npy("few.npy", (2,), [0.0, 1.0])
+EOF
+cp /usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx layer.onnx
+"$compile" layer.onnx -o rows.sidra
+"$compile" layer.onnx -o codes.sidra --calibrate samples.npy --observer minmax
+for model in rows codes; do "$run" $model.sidra input.npy -o $model.npy >/dev/null; done
+python3 - <<'EOF' || fail "with samples the result is another"
+import array, sys
+def values(name):
+    with open(name, "rb") as file:
+        return array.array("f", file.read()[128:])
+rows, codes = values("rows.npy"), values("codes.npy")
+error = sum((a - b) ** 2 for a, b in zip(rows, codes)) / sum(a * a for a in rows)
+sys.exit(not (len(rows) == len(codes) > 0 and 0 < error < 1e-3))
+EOF
+
 ls >before
 refused 2 "File does not exist" missing.onnx
 refused 2 "--dim batch" network.onnx --dim batch
@@ -50,6 +75,12 @@ refused 2 "--dim =1" network.onnx --dim =1
 refused 1 "no input has one of this name" network.onnx --dim batch=1
 refused 2 "--optimize: Value 3" network.onnx -O 3
 refused 2 "excludes" network.onnx -O 1 --passes 'builtin.module(cse)'
+refused 1 "have 8 bytes, but one run needs 840" layer.onnx -o x.sidra --calibrate few.npy
+refused 1 "but the network has: 0" layer.onnx -o x.sidra --calibrate y=samples.npy
+refused 1 "it is not a file of NumPy" layer.onnx -o x.sidra --calibrate layer.onnx
+refused 1 "missing.npy: cannot be read" layer.onnx -o x.sidra --calibrate missing.npy
+refused 2 "--observer requires --calibrate" layer.onnx -o x.sidra --observer mse
+refused 2 "median not in" layer.onnx -o x.sidra --calibrate samples.npy --observer median
 refused 1 "is no pipeline" network.onnx -o x.mlir --passes 'nonsense'
 refused 1 "No such file" network.onnx -o no/such/folder.sidra
 head -c 100 network.onnx >cut.onnx

@@ -345,7 +345,7 @@ class Generator {
     }
 
     bool is_layer_of_codes() const {
-        return mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(product_) && !codes_by_row(product_);
+        return mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(product_) && !codes_by_row(product_);
     }
 
     // The factors of a layer's columns.
@@ -435,7 +435,7 @@ class Generator {
     // a * b + c, where nothing else needs the product a * b.
     std::optional<Register> fused(xnn::BinaryOp op, bool is_one) {
         for (const auto& [factor, term] : {std::pair{op.getLhs(), op.getRhs()}, {op.getRhs(), op.getLhs()}}) {
-            if (factor.getDefiningOp() == product_ && factor.hasOneUse() && is_layer_of_codes()) {
+            if (is_layer_of_codes() && factor.getDefiningOp() == product_ && factor.hasOneUse()) {
                 const Register sums = load("sums", Kind::kFloat, false), factors = load_factors();
                 return emit("fma", {sums, factors, source(term, is_one)}, is_one);
             }
