@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance bench-compiler python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -158,6 +158,14 @@ conformance: compiler ## compile and run the stored tests of ONNX; writes build/
 	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
 	@mkdir -p build/figures
 	@build/release/compiler/sidra-conformance --figures build/figures/compiler.bench $(FILTER)
+	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
+	@rm build/figures/compiler.bench
+
+bench-compiler: compiler ## measure the compiler, deployment and ResNet-50 against onnxruntime, which it installs once (in the cache); writes build/figures/compiler.json (BENCH_FLAGS=--quick: in a minute)
+	@$(SETUP) base torch
+	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
+	@mkdir -p build/figures
+	@python=$$(scripts/python-packages.sh) && $$python scripts/bench-compiler.py build/release $(BENCH_FLAGS) >build/figures/compiler.bench
 	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
 	@rm build/figures/compiler.bench
 
