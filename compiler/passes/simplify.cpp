@@ -29,6 +29,12 @@ std::optional<double> number(Value value) {
     return elements.getSplatValue<llvm::APFloat>().convertToDouble();
 }
 
+Value constant(mlir::OpBuilder& builder, mlir::Location location, double number) {
+    const auto type = RankedTensorType::get({}, builder.getF32Type());
+    return builder.create<xnn::ConstantOp>(location, type,
+                                           mlir::DenseElementsAttr::get(type, static_cast<float>(number)));
+}
+
 bool is_number(Value value, double wanted) {
     const auto is = number(value);
     return is && std::abs(*is - wanted) <= 1e-6 * std::abs(wanted);
@@ -60,13 +66,53 @@ struct DivideOnce : mlir::OpRewritePattern<xnn::BinaryOp> {
                 return (unary && unary.getFunction() == xnn::Unary::round) || (cast && cast.getNearest());
             }))
             return failure();
-        auto one = rewriter.create<xnn::ConstantOp>(
-            op.getLoc(), RankedTensorType::get({}, rewriter.getF32Type()),
-            mlir::DenseElementsAttr::get(RankedTensorType::get({}, rewriter.getF32Type()), 1.0f));
-        const Value inverse =
-            rewriter.createOrFold<xnn::BinaryOp>(op.getLoc(), divisor, xnn::Binary::div, one, op.getRhs());
+        const Value inverse = rewriter.createOrFold<xnn::BinaryOp>(
+            op.getLoc(), divisor, xnn::Binary::div, constant(rewriter, op.getLoc(), 1), op.getRhs());
         rewriter.replaceOpWithNewOp<xnn::BinaryOp>(op, type, xnn::Binary::mul, op.getLhs(), inverse);
         return success();
+    }
+};
+
+// view(layer) * number = view(layer * number): by column of the layer, the number becomes part of its steps
+// (xnn-weights). Attention divides queries and keys so after it has split them into heads.
+struct ScaleLayers : mlir::OpRewritePattern<xnn::BinaryOp> {
+    using OpRewritePattern::OpRewritePattern;
+
+    LogicalResult matchAndRewrite(xnn::BinaryOp op, mlir::PatternRewriter& rewriter) const override {
+        if (op.getFunction() != xnn::Binary::mul || !op.getType().getElementType().isF32()) return failure();
+        const bool left = number(op.getLhs()).has_value();
+        if (!left && !number(op.getRhs())) return failure();
+        const Value value = left ? op.getRhs() : op.getLhs(), factor = left ? op.getLhs() : op.getRhs();
+        if (type_of(factor).getNumElements() != 1 || value.getType() != op.getType()) return failure();
+        mlir::Operation* view = nullptr;
+        Value from = value;
+        while (mlir::isa_and_nonnull<xnn::ReshapeOp, xnn::TransposeOp>(from.getDefiningOp()) && from.hasOneUse()) {
+            view = from.getDefiningOp();
+            from = view->getOperand(0);
+        }
+        if (view == nullptr || !is_layer(from)) return failure();
+        rewriter.setInsertionPoint(view);
+        auto scaled = rewriter.create<xnn::BinaryOp>(op.getLoc(), type_of(from), xnn::Binary::mul, from,
+                                                     constant(rewriter, op.getLoc(), *number(factor)));
+        rewriter.modifyOpInPlace(view, [&] { view->setOperand(0, scaled); });
+        rewriter.replaceOp(op, value);
+        return success();
+    }
+
+    // A product with a constant, maybe with a term.
+    static bool is_layer(Value value) {
+        if (!value.hasOneUse()) return false;
+        if (auto sum = value.getDefiningOp<xnn::BinaryOp>(); sum && sum.getFunction() == xnn::Binary::add)
+            for (const Value term : sum.getOperands())
+                if (is_layer(term)) return true;
+        auto product = value.getDefiningOp<xnn::MatmulOp>();
+        return product && is_constant(product.getRhs());
+    }
+
+    static bool is_constant(Value value) {
+        while (mlir::isa_and_nonnull<xnn::ReshapeOp, xnn::TransposeOp, xnn::CastOp>(value.getDefiningOp()))
+            value = value.getDefiningOp()->getOperand(0);
+        return value.getDefiningOp<xnn::ConstantOp>() != nullptr;
     }
 };
 
@@ -143,7 +189,7 @@ class SimplifyPass : public mlir::PassWrapper<SimplifyPass, mlir::OperationPass<
     llvm::StringRef getDescription() const override { return "several operations become one that the chip has"; }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
-        patterns.add<DivideOnce, Activations>(&getContext());
+        patterns.add<DivideOnce, ScaleLayers, Activations>(&getContext());
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
     }
 };

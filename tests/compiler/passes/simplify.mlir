@@ -41,3 +41,28 @@ func.func @divide(%x: tensor<2x8xf32>, %s: tensor<2x1xf32>) -> (tensor<2x8xf32>,
   %3 = xnn.unary round %2 : tensor<2x8xf32>
   return %1, %3 : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// A number behind views of a layer belongs to the layer. One behind those of an input does not.
+// CHECK-LABEL: func.func @heads
+func.func @heads(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<2x4x4xf32>, tensor<8x4xf32>) {
+  // CHECK: %[[SUM:.*]] = xnn.binary add
+  // CHECK: %[[SCALED:.*]] = xnn.binary mul %[[SUM]], %{{.*}} : tensor<4x8xf32>, tensor<f32> -> tensor<4x8xf32>
+  // CHECK: %[[SPLIT:.*]] = xnn.reshape %[[SCALED]]
+  // CHECK: %[[HEADS:.*]] = xnn.transpose %[[SPLIT]]
+  // CHECK: %[[TURNED:.*]] = xnn.transpose %arg1
+  // CHECK: %[[OTHER:.*]] = xnn.binary mul %[[TURNED]]
+  // CHECK: return %[[HEADS]], %[[OTHER]]
+  %w = xnn.constant(dense<2.0> : tensor<8x8xf32>) : tensor<8x8xf32>
+  %b = xnn.constant(dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>) : tensor<8xf32>
+  %half = xnn.constant(dense<0.5> : tensor<f32>) : tensor<f32>
+  %0 = xnn.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %1 = xnn.binary add %0, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %2 = xnn.reshape %1 : tensor<4x8xf32> -> tensor<4x2x4xf32>
+  %3 = xnn.transpose %2 [1, 0, 2] : tensor<4x2x4xf32> -> tensor<2x4x4xf32>
+  %4 = xnn.binary mul %3, %half : tensor<2x4x4xf32>, tensor<f32> -> tensor<2x4x4xf32>
+  %5 = xnn.transpose %y [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+  %6 = xnn.binary mul %5, %half : tensor<8x4xf32>, tensor<f32> -> tensor<8x4xf32>
+  return %4, %6 : tensor<2x4x4xf32>, tensor<8x4xf32>
+}
