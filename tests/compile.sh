@@ -79,6 +79,9 @@ refused 1 "have 8 bytes, but one run needs 840" layer.onnx -o x.sidra --calibrat
 refused 1 "but the network has: 0" layer.onnx -o x.sidra --calibrate y=samples.npy
 refused 1 "it is not a file of NumPy" layer.onnx -o x.sidra --calibrate layer.onnx
 refused 1 "missing.npy: cannot be read" layer.onnx -o x.sidra --calibrate missing.npy
+refused 2 "--target-accuracy requires" layer.onnx -o x.sidra --target-accuracy 0.5
+refused 1 "labels are integers" layer.onnx -o x.sidra --target-accuracy 0.5 --test samples.npy --labels few.npy
+refused 2 "--copies" layer.onnx -o x.sidra --copies 65
 refused 2 "--observer requires --calibrate" layer.onnx -o x.sidra --observer mse
 refused 2 "median not in" layer.onnx -o x.sidra --calibrate samples.npy --observer median
 refused 1 "is no pipeline" network.onnx -o x.mlir --passes 'nonsense'

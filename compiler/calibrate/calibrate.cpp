@@ -15,16 +15,12 @@
 #include "build.h"
 #include "emit.h"
 #include "passes.h"
+#include "samples.h"
 #include "store.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
 namespace {
-
-// What is wrong with the samples or with a run.
-struct CalibrationError : std::runtime_error {
-    using runtime_error::runtime_error;
-};
 
 using Layers = std::vector<mlir::Operation*>;
 
@@ -83,7 +79,7 @@ class Folder {
     Folder() : path_(std::filesystem::temp_directory_path() / "sidra-calibrate-XXXXXX") {
         std::string name = path_.string();
         if (::mkdtemp(name.data()) == nullptr)
-            throw CalibrationError(fmt::format("calibration needs a temporary folder, but {} cannot be made", name));
+            throw SamplesError(fmt::format("calibration needs a temporary folder, but {} cannot be made", name));
         path_ = name;
     }
     ~Folder() {
@@ -98,76 +94,26 @@ class Folder {
     std::filesystem::path path_;
 };
 
-// The samples in the order of the model's inputs, and how many runs they are for.
-std::vector<const Samples*> ordered(const Model& model, const std::vector<Samples>& samples, size_t& runs) {
-    const uint32_t inputs = model.variant(0).inputs;
-    std::vector<const Samples*> all(inputs);
-    std::string names;
-    for (uint32_t i = 0; i < inputs; i++) names += fmt::format("{}{}", i == 0 ? "" : ", ", model.input(0, i).name);
-    for (const Samples& s : samples) {
-        uint32_t i = 0;
-        // A single set without a name is that of the only input.
-        while (i < inputs && s.input != model.input(0, i).name && !(s.input.empty() && inputs == 1)) i++;
-        if (i == inputs)
-            throw CalibrationError(s.input.empty()
-                                       ? fmt::format("the network has several inputs, so samples need the name of one: {}", names)
-                                       : fmt::format("samples for the input '{}', but the network has: {}", s.input, names));
-        if (all[i] != nullptr) throw CalibrationError(fmt::format("two sets of samples for the input '{}'", s.input));
-        all[i] = &s;
-    }
-    runs = SIZE_MAX;
-    for (uint32_t i = 0; i < inputs; i++) {
-        const sidra_model_tensor tensor = model.input(0, i);
-        if (all[i] == nullptr) throw CalibrationError(fmt::format("no samples for the input '{}'", tensor.name));
-        if (all[i]->type != static_cast<uint32_t>(tensor.type))
-            throw CalibrationError(fmt::format("the samples for the input '{}' have another type than it", tensor.name));
-        runs = std::min(runs, all[i]->data.size() / tensor.bytes);
-        if (runs == 0)
-            throw CalibrationError(fmt::format("the samples for the input '{}' have {} bytes, but one run needs {}", tensor.name,
-                                               all[i]->data.size(), tensor.bytes));
-    }
-    return all;
-}
-
 void Probe::run(size_t most, const Look& look) {
     end()->setOperands(results_);
     const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
     function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
     mlir::PassManager passes(module_->getContext());
     build_calls_pipeline(passes, optimization_);
-    if (mlir::failed(passes.run(*module_))) throw CalibrationError("the network that is observed cannot be compiled");
+    if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
     const Folder folder;
     const std::string file = folder.file("observed.sidra");
     try {
         emit(*module_, store_, {"calibration", "calibration", ""}, file);
-        sidra_device_options options{};
-        options.private_chip = true;
-        const Device device = Device::open(0, options);
-        const Context context(device);
-        Stream stream(context);
-        const Model model(context, file);
-        size_t runs = 0;
-        const std::vector<const Samples*> samples = ordered(model, calibration_.samples, runs);
-        runs = std::min(runs, most);
-        stream.deploy(model);
-        std::vector<const void*> inputs(samples.size());
-        std::vector<void*> outputs(model.variant(0).outputs);  // they stay in the model's memory
-        std::vector<std::span<const float>> further;
-        for (auto i = static_cast<uint32_t>(own_); i < outputs.size(); i++)
-            further.push_back(model.data<const float>(0, model.output(0, i)));
-        for (size_t run = 0; run < runs; run++) {
-            if (calibration_.progress) calibration_.progress(run, runs);
-            for (uint32_t i = 0; i < samples.size(); i++)
-                inputs[i] = samples[i]->data.data() + run * model.input(0, i).bytes;
-            stream.run(model, 0, inputs, outputs);
-            look(further);
-        }
-        if (calibration_.progress) calibration_.progress(runs, runs);
-    } catch (const Error& error) {
-        throw CalibrationError(error.what());
     } catch (const EmitError& error) {
-        throw CalibrationError(error.what());
+        throw SamplesError(error.what());
     }
+    run_samples(file, calibration_.samples, SIDRA_LEVEL_FAST, most, calibration_.progress, [&](const Model& model) {
+        std::vector<std::span<const float>> further;
+        for (auto i = static_cast<uint32_t>(own_); i < model.variant(0).outputs; i++)
+            further.push_back(model.data<const float>(0, model.output(0, i)));
+        look(further);
+    });
 }
 
 struct Codes {
@@ -236,7 +182,7 @@ void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& cal
     const std::vector<double> ratios = sensitivity(module, store, calibration, optimization, codes);
     for (auto function : functions) {
         const Layers layers = layers_of(function);
-        if (layers.size() != codes.size()) throw CalibrationError("the network has other layers in another size");
+        if (layers.size() != codes.size()) throw SamplesError("the network has other layers in another size");
         for (size_t i = 0; i < layers.size(); i++)
             set(layers[i], ratios[i] < calibration.enough ? codes[i].second : codes[i].first);
     }
@@ -251,7 +197,7 @@ class CalibratePass : public mlir::PassWrapper<CalibratePass, mlir::OperationPas
     void runOnOperation() override {
         try {
             run_and_observe(getOperation(), xnn::store_of(&getContext()), calibration_, optimization_);
-        } catch (const CalibrationError& error) {
+        } catch (const SamplesError& error) {
             getOperation().emitError("calibration: ") << error.what();
             signalPassFailure();
         }

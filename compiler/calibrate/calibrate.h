@@ -6,29 +6,20 @@
 
 #include <mlir/Pass/Pass.h>
 
-#include <functional>
 #include <memory>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "observer.h"
+#include "samples.h"
 
 namespace sidra::compiler {
-
-// Values of one input: those of one run after another, in the input's type and shape.
-struct Samples {
-    std::string input;  // empty: the only one
-    uint32_t type = 0;  // enum sidra_type
-    std::span<const std::byte> data;
-};
 
 struct Calibration {
     std::vector<Samples> samples;
     Method method = Method::kMse;
     // Layers whose results would have a worse signal-to-noise ratio with inputs of 8 bits, in decibels, get 16.
     double enough = 20;
-    std::function<void(size_t done, size_t runs)> progress;
+    Progress progress;
 };
 
 // A pass that runs behind xnn-weights, and gives each layer its range and bits. All functions are the same network in

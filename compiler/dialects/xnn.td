@@ -182,11 +182,13 @@ def Xnn_LinearOp : Xnn_Op<"linear"> {
     Crossbars multiply codes of 8 bits. An input of floats becomes codes row by row, with a step and a zero of each row,
     from its smallest and largest value. An input of ui8 has the codes already, of which `zero` stands for 0.
     result = (input - zero) * weights * scale; `scale` has a factor for each column. `range` has the smallest and the
-    largest value that calibration expects of an input of floats, and `bits` (8 or 16) how many bits its codes need.
+    largest value that calibration expects of an input of floats, and `bits` (8 or 16) how many bits its codes need. Layers with
+    the same weights share their crossbars, except those with another `copy`.
   }];
   let arguments = (ins Xnn_LayerInput:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale,
                        OptionalAttr<I32Attr>:$zero, OptionalAttr<DenseF32ArrayAttr>:$range,
-                       DefaultValuedAttr<I32Attr, "8">:$bits);
+                       DefaultValuedAttr<I32Attr, "8">:$bits,
+                       DefaultValuedAttr<I32Attr, "0">:$copy);
   let results = (outs RankedTensorOf<[F32]>:$result);
   let assemblyFormat = [{
     $input `,` $weights `,` $scale attr-dict `:` type($input) `,` type($weights) `,` type($scale) `->` type($result)
@@ -221,7 +223,8 @@ def Xnn_ConvLayerOp : Xnn_Op<"conv_layer"> {
   let summary = "A convolution by weights on crossbars: a matrix of height * width * channels x filters. As xnn.linear";
   let arguments = (ins Xnn_LayerInput:$input, RankedTensorOf<[I8]>:$weights, RankedTensorOf<[F32]>:$scale,
                        Xnn_Windows:$windows, OptionalAttr<I32Attr>:$zero, OptionalAttr<DenseF32ArrayAttr>:$range,
-                       DefaultValuedAttr<I32Attr, "8">:$bits);
+                       DefaultValuedAttr<I32Attr, "8">:$bits,
+                       DefaultValuedAttr<I32Attr, "0">:$copy);
   let results = (outs RankedTensorOf<[F32]>:$result);
   let assemblyFormat = [{
     $input `,` $weights `,` $scale $windows attr-dict `:` type($input) `,` type($weights) `,` type($scale) `->`

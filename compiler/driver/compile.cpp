@@ -24,6 +24,7 @@
 #include "part_file.h"
 #include "passes.h"
 #include "report.h"
+#include "target.h"
 #include "xbar.h"
 #include "xnn.h"
 
@@ -112,6 +113,7 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     for (const auto& [name, path] : options.values)
         provenance.options += fmt::format("--value {}={} ", name, std::filesystem::path(path).filename().string());
     if (options.optimization != kOptimizationMax) provenance.options += fmt::format("-O {} ", options.optimization);
+    if (options.copies != 1) provenance.options += fmt::format("--copies {} ", options.copies);
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
             provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
@@ -138,7 +140,7 @@ void compile(const std::string& input, const std::string& output, const Options&
         build_layers_pipeline(passes, options.optimization);
         if (!options.calibration.samples.empty())
             passes.addPass(make_calibrate_pass(options.calibration, options.optimization));
-        build_calls_pipeline(passes, options.optimization);
+        build_calls_pipeline(passes, options.optimization, options.copies);
     } else {
         static std::once_flag registered;
         std::call_once(registered, register_passes);
@@ -174,6 +176,7 @@ bool only_makes_a_file(const std::string& input, const Options& options) {
 }  // namespace
 
 void compile(const std::string& input, const std::string& output, const Options& options) try {
+    if (options.target) return compile_for_target(input, output, options);
     Inputs inputs;
     const Provenance provenance = provenance_of(input, options, inputs);
     std::optional<std::string> key;

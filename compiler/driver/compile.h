@@ -23,13 +23,22 @@ struct CompileError : std::runtime_error {
 // faster and the same but for rounding.
 inline constexpr int kOptimizationMax = 2;
 
+// How many of some samples a network should get right.
+struct Target {
+    double accuracy = 0;  // a share
+    std::vector<Samples> samples;
+    std::span<const int64_t> labels;  // of all runs, one after another
+};
+
 // As struct sidra_compile_options; an empty string: none.
 struct Options {
     std::map<std::string, std::vector<int64_t>> dimensions;
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
+    int copies = 1;  // of each layer, whose results are averaged
     Calibration calibration;  // without samples: none
+    std::optional<Target> target;
     // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.
     std::optional<uint64_t> cache_limit;
     // Gets a sentence about what the cache did.

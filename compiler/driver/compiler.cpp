@@ -21,6 +21,14 @@ int fail(const char* what, char* error, size_t capacity) {
 
 std::string text(const char* string) { return string == nullptr ? "" : string; }
 
+bool read_samples(const sidra_compile_samples* from, size_t count, std::vector<sidra::compiler::Samples>& to) {
+    for (size_t i = 0; i < count; i++) {
+        if (from[i].data == nullptr) return false;
+        to.push_back({text(from[i].input), from[i].type, {static_cast<const std::byte*>(from[i].data), from[i].bytes}});
+    }
+    return true;
+}
+
 }  // namespace
 
 extern "C" int sidra_compile(const char* input, const char* output, const sidra_compile_options* options, char* error,
@@ -45,17 +53,24 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                     return fail("a value has no name, or no file", error, capacity);
                 all.values[value.name] = value.file;
             }
-            for (size_t i = 0; i < options->sample_count; i++) {
-                const sidra_compile_samples& samples = options->samples[i];
-                if (samples.data == nullptr) return fail("samples have no data", error, capacity);
-                all.calibration.samples.push_back(
-                    {text(samples.input), samples.type, {static_cast<const std::byte*>(samples.data), samples.bytes}});
+            if (!read_samples(options->samples, options->sample_count, all.calibration.samples))
+                return fail("samples have no data", error, capacity);
+            if (options->target_accuracy != 0) {
+                if (!(options->target_accuracy > 0 && options->target_accuracy <= 1) || options->labels == nullptr ||
+                    options->test_count == 0 || options->pipeline != nullptr)
+                    return fail("a target needs an accuracy of 0 to 1, samples and their labels, and no pipeline", error, capacity);
+                sidra::compiler::Target target{options->target_accuracy, {}, {options->labels, options->label_count}};
+                if (!read_samples(options->tests, options->test_count, target.samples))
+                    return fail("samples have no data", error, capacity);
+                all.target = std::move(target);
             }
             if (options->observer != nullptr) {
                 const auto method = sidra::compiler::method_named(options->observer);
                 if (!method) return fail("the observer is none of minmax, moving, percentile, mse, entropy", error, capacity);
                 all.calibration.method = *method;
             }
+            if (options->copies > 64) return fail("there are at most 64 copies of a layer", error, capacity);
+            if (options->copies != 0) all.copies = static_cast<int>(options->copies);
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->progress != nullptr)
                 all.calibration.progress = [options](size_t done, size_t runs) {

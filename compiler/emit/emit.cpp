@@ -116,7 +116,7 @@ class Emission {
 
     uint32_t matrix(xbar::WeightsOp op) {
         const auto type = mlir::cast<xbar::MatrixType>(op.getType());
-        const std::string key = fmt::format("{} {}", type.getRows(), op.getHash().str());
+        const std::string key = fmt::format("{} {} {}", type.getRows(), op.getHash().str(), op.getCopy());
         const auto [at, is_new] = matrices_.try_emplace(key, static_cast<uint32_t>(model_.matrices.size()));
         if (is_new) {
             const Bytes content = bytes(op.getHash(), op);

@@ -24,9 +24,10 @@ void build_layers_pipeline(mlir::OpPassManager& passes, int optimization) {
     passes.addPass(make_weights_pass({.fold = other, .merge = fewer}));
 }
 
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization) {
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies) {
     const bool fewer = optimization >= 1;
     passes.addPass(make_quantise_pass());
+    passes.addPass(make_average_pass(copies));
     passes.addPass(make_expand_pass());
     if (fewer) add_cleaning(passes);
     passes.addPass(make_group_pass(fewer));
@@ -40,6 +41,7 @@ void register_passes() {
     mlir::registerPass([] { return make_simplify_pass(); });
     mlir::registerPass([] { return make_weights_pass(); });
     mlir::registerPass([] { return make_quantise_pass(); });
+    mlir::registerPass([] { return make_average_pass(); });
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });
     mlir::registerPass([] { return make_lower_pass(); });

@@ -22,6 +22,8 @@ struct WeightsOptions {
 std::unique_ptr<mlir::Pass> make_weights_pass(const WeightsOptions& options = {});
 // xnn-quantise: layers whose input has a range get codes, which the operations before compute.
 std::unique_ptr<mlir::Pass> make_quantise_pass();
+// xnn-average: layers become the mean of so many copies.
+std::unique_ptr<mlir::Pass> make_average_pass(int copies = 1);
 // xnn-expand: what the chip has no call for becomes several operations.
 std::unique_ptr<mlir::Pass> make_expand_pass();
 // xnn-group: operations on the same rows become one group. Without `join` each one is a group of its own.
@@ -31,9 +33,9 @@ std::unique_ptr<mlir::Pass> make_lower_pass();
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
 
-// The passes of a level (compile.h), in order: up to the layers, and from there.
+// The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each.
 void build_layers_pipeline(mlir::OpPassManager& passes, int optimization);
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization);
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies = 1);
 
 // For the command line of sidra-opt.
 void register_passes();

@@ -46,11 +46,14 @@ class Calibrate : public testing::Test {
 
     Samples samples() const { return {"x", SIDRA_F32, std::as_bytes(std::span(samples_))}; }
 
-    std::string compile(const Calibration& calibration) {
-        const std::string network = network_.folder / "network.onnx", model = network_.folder / "network.sidra";
+    std::string write() {
+        const std::string network = network_.folder / "network.onnx";
         std::ofstream file(network, std::ios::binary);
         EXPECT_TRUE(network_.model.SerializeToOstream(&file));
-        file.close();
+        return network;
+    }
+    std::string compile(const Calibration& calibration) {
+        const std::string network = write(), model = network_.folder / "network.sidra";
         Options options;
         options.calibration = calibration;
         compiler::compile(network, model, options);
@@ -89,21 +92,26 @@ class Calibrate : public testing::Test {
     double error_of(const std::vector<float>& output) const {
         double sum = 0, all = 0;
         for (size_t row = 0; row < kRows; row++) {
-            std::vector<double> hidden(kHidden);
-            for (size_t j = 0; j < kHidden; j++) {
-                double value = bias_[j];
-                for (size_t i = 0; i < kInputs; i++)
-                    value += static_cast<double>(input_[row * kInputs + i]) * first_[i * kHidden + j];
-                hidden[j] = std::max(value, 0.0);
-            }
+            const std::vector<double> scores = scores_of(std::span(input_).subspan(row * kInputs, kInputs));
             for (size_t j = 0; j < kOutputs; j++) {
-                double value = 0;
-                for (size_t i = 0; i < kHidden; i++) value += hidden[i] * second_[i * kOutputs + j];
-                sum += std::pow(output[row * kOutputs + j] - value, 2);
-                all += value * value;
+                sum += std::pow(output[row * kOutputs + j] - scores[j], 2);
+                all += scores[j] * scores[j];
             }
         }
         return std::sqrt(sum / all);
+    }
+
+    // What the network makes of one row.
+    std::vector<double> scores_of(std::span<const float> row) const {
+        std::vector<double> hidden(kHidden), scores(kOutputs);
+        for (size_t j = 0; j < kHidden; j++) {
+            double value = bias_[j];
+            for (size_t i = 0; i < kInputs; i++) value += static_cast<double>(row[i]) * first_[i * kHidden + j];
+            hidden[j] = std::max(value, 0.0);
+        }
+        for (size_t j = 0; j < kOutputs; j++)
+            for (size_t i = 0; i < kHidden; i++) scores[j] += hidden[i] * second_[i * kOutputs + j];
+        return scores;
     }
 
     std::mt19937 random_{7};
@@ -144,6 +152,63 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     const Run many = run(compile(calibration));
     EXPECT_LT(error_of(many.output), 0.05);
     EXPECT_GT(many.calls, few.calls);
+}
+
+// Labels are what arithmetic in double precision finds. A chip of level accurate misses some of them, and fewer with more
+// copies of each layer.
+class TargetAccuracy : public Calibrate {
+   protected:
+    TargetAccuracy() {
+        for (size_t row = 0; row < kRuns * kRows; row++) {
+            const std::vector<double> scores = scores_of(std::span(samples_).subspan(row * kInputs, kInputs));
+            labels_.push_back(std::ranges::max_element(scores) - scores.begin());
+        }
+    }
+    std::string compile_for(double accuracy) {
+        const std::string network = write(), model = network_.folder / "network.sidra";
+        Options options;
+        options.calibration.samples = {samples()};
+        options.target = Target{accuracy, {samples()}, labels_};
+        options.note = [&](const std::string& what) { notes_.push_back(what); };
+        try {
+            compiler::compile(network, model, options);
+        } catch (const CompileError& error) {
+            EXPECT_FALSE(std::filesystem::exists(model));
+            EXPECT_FALSE(std::filesystem::exists(model + ".part"));
+            return error.what();
+        }
+        EXPECT_FALSE(std::filesystem::exists(model + ".part"));
+        return "(compiled)";
+    }
+
+    std::vector<int64_t> labels_;
+    std::vector<std::string> notes_;
+};
+
+TEST_F(TargetAccuracy, MoreCopiesUntilItIsReached) {
+    EXPECT_EQ(compile_for(0.5), "(compiled)");
+    ASSERT_EQ(notes_.size(), 2u);
+    EXPECT_NE(notes_[0].find("level fast"), std::string::npos);
+    EXPECT_NE(notes_[1].find("level accurate"), std::string::npos);
+    // What is right with one copy; more is asked for now.
+    const double first = std::stod(notes_[1].substr(notes_[1].find(": ") + 2)) / 100;
+    notes_.clear();
+    EXPECT_EQ(compile_for(first + 0.005), "(compiled)");
+    EXPECT_GT(notes_.size(), 2u);
+    EXPECT_NE(notes_.back().find("copies of each layer"), std::string::npos);
+}
+
+TEST_F(TargetAccuracy, WhatCannotBeReachedIsSaid) {
+    for (int64_t& label : labels_) label = (label + 1) % kOutputs;
+    EXPECT_NE(compile_for(0.9).find("without errors of analog hardware, not 90.00 %"), std::string::npos);
+    EXPECT_EQ(notes_.size(), 3u);  // 20, 40 and 200 dB
+}
+
+TEST_F(TargetAccuracy, ALabelForEachTest) {
+    labels_.pop_back();
+    EXPECT_NE(compile_for(0.5).find("there are 127 labels, but more samples"), std::string::npos);
+    labels_.resize(130);
+    EXPECT_NE(compile_for(0.5).find("there are 130 labels for 128 samples"), std::string::npos);
 }
 
 TEST_F(Calibrate, ProgressIsTold) {

@@ -23,9 +23,12 @@ namespace {
 struct Options {
     std::string network, model, passes, dump, reproducer;
     std::vector<std::string> dimensions, values;
-    std::vector<std::string> samples;
+    std::vector<std::string> samples, tests;
+    std::string labels;
+    double target_accuracy = 0;
     std::string observer;
     double signal_to_noise = 0;
+    uint32_t copies = 1;
     int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
     bool explain = false, no_cache = false;
     uint64_t cache_limit = 0;  // bytes; 0: the library's
@@ -82,6 +85,24 @@ struct Samples {
     run::Array array;
 };
 
+std::vector<sidra_compile_samples> views(const std::vector<Samples>& files) {
+    std::vector<sidra_compile_samples> all;
+    for (const Samples& s : files)
+        all.push_back({s.input.empty() ? nullptr : s.input.c_str(), static_cast<uint32_t>(s.array.type), s.array.bytes.data(),
+                       s.array.bytes.size()});
+    return all;
+}
+
+std::vector<int64_t> read_labels(const std::string& file) {
+    const run::Array array = Samples("=" + file).array;
+    if (array.type == SIDRA_F32 || array.type == SIDRA_F16 || array.type == SIDRA_BF16)
+        throw std::runtime_error(fmt::format("{}: labels are integers, but these are {}", file, run::type_text(array.type)));
+    std::vector<int64_t> labels;
+    for (size_t i = 0; i < run::elements_of(array.shape); i++)
+        labels.push_back(static_cast<int64_t>(run::element(array, i)));
+    return labels;
+}
+
 void run(Options& options) {
     std::vector<sidra_compile_dimension> dimensions;
     std::vector<sidra_compile_value> values;
@@ -91,12 +112,10 @@ void run(Options& options) {
         options.model =
             std::filesystem::path(options.network).stem().string() + (options.passes.empty() ? ".sidra" : ".mlir");
 
-    std::vector<Samples> files;
-    std::vector<sidra_compile_samples> samples;
-    for (const std::string& text : options.samples) files.emplace_back(text);
-    for (const Samples& s : files)
-        samples.push_back({s.input.empty() ? nullptr : s.input.c_str(), static_cast<uint32_t>(s.array.type),
-                           s.array.bytes.data(), s.array.bytes.size()});
+    const std::vector<Samples> sample_files(options.samples.begin(), options.samples.end());
+    const std::vector<Samples> test_files(options.tests.begin(), options.tests.end());
+    const std::vector<sidra_compile_samples> samples = views(sample_files), tests = views(test_files);
+    const std::vector<int64_t> labels = options.labels.empty() ? std::vector<int64_t>() : read_labels(options.labels);
     const auto optional = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
     sidra_compile_options compile{};
     compile.struct_size = sizeof compile;
@@ -111,6 +130,12 @@ void run(Options& options) {
     if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
     compile.samples = samples.data();
     compile.sample_count = samples.size();
+    compile.target_accuracy = options.target_accuracy;
+    compile.tests = tests.data();
+    compile.test_count = tests.size();
+    compile.labels = labels.data();
+    compile.label_count = labels.size();
+    compile.copies = options.copies;
     compile.signal_to_noise = options.signal_to_noise;
     compile.observer = optional(options.observer);
     if (::isatty(STDERR_FILENO))
@@ -153,6 +178,21 @@ void main_inner(int argc, char** argv) {
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::PositiveNumber)
         ->type_name("SIZE");
+    auto* const target = app.add_option("--target-accuracy", options.target_accuracy,
+                                        "Compile with more effort until this share of the tests is right")
+                             ->check(CLI::Range(1e-6, 1.0))
+                             ->type_name("SHARE");
+    auto* const tests = app.add_option("--test", options.tests, "Values of an input (.npy) to judge the network by")
+                            ->type_name("[NAME=]FILE")
+                            ->allow_extra_args(false)
+                            ->needs(target);
+    auto* const labels = app.add_option("--labels", options.labels, "The classes of the tests (.npy, integers)")
+                             ->type_name("FILE")
+                             ->needs(target);
+    target->needs(tests)->needs(labels);
+    app.add_option("--copies", options.copies, "Average so many copies of each layer, against errors of analog hardware")
+        ->check(CLI::Range(1, 64))
+        ->type_name("N");
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));

@@ -83,6 +83,21 @@ typedef struct sidra_compile_options {
 	 * take two products; 0: 20.
 	 */
 	double signal_to_noise;
+	/*
+	 * So many matrices for each layer, on crossbars of their own; its result is their mean. Errors of cells and noise become smaller by the
+	 * root of the number, and a run takes so many times as long. Up to 64; 0: 1.
+	 */
+	uint32_t copies;
+	/*
+	 * Above 0: the share, up to 1, of the tests whose largest score has the number of their label: scores are the first output, of f32, with a
+	 * row for each label. The file is judged on embedded chips of the levels fast and accurate, and compiled again with more effort (more layers
+	 * with 16 bits, more copies up to 8) until the share is reached at both. If nothing suffices the call fails.
+	 */
+	double target_accuracy;
+	const sidra_compile_samples *tests;
+	size_t test_count;
+	const int64_t *labels;	/* not kept */
+	size_t label_count;
 	void (*progress)(void *user, size_t done, size_t runs);	/* of the runs with samples; NULL: nobody wants to know */
 	/*
 	 * Compiled files are kept in $XDG_CACHE_HOME/sidra/compiled (otherwise ~/.cache/sidra/compiled), and a file whose network, options and compiler

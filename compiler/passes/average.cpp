@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Each layer several times, on crossbars of their own, and the mean of the results: errors of cells and noise of products
+// that are independent of each other become smaller by the root of the number.
+#include "build.h"
+#include "columns.h"
+#include "passes.h"
+#include "read.h"
+#include "xnn.h"
+
+namespace sidra::compiler {
+namespace {
+
+class AveragePass : public mlir::PassWrapper<AveragePass, mlir::OperationPass<>> {
+   public:
+    MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AveragePass)
+    AveragePass() = default;
+    AveragePass(const AveragePass& other) : PassWrapper(other) {}
+    explicit AveragePass(int copies) { copies_ = copies; }
+    llvm::StringRef getArgument() const override { return "xnn-average"; }
+    llvm::StringRef getDescription() const override { return "layers become the mean of several copies"; }
+
+    void runOnOperation() override {
+        if (copies_ < 1) {
+            getOperation()->emitError("needs at least one copy of each layer");
+            return signalPassFailure();
+        }
+        if (copies_ == 1) return;
+        std::vector<mlir::Operation*> layers;
+        getOperation()->walk([&](mlir::Operation* op) {
+            if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
+        });
+        for (mlir::Operation* const layer : layers) average(layer);
+    }
+
+   private:
+    void average(mlir::Operation* layer) {
+        Store& store = xnn::store_of(&getContext());
+        auto factors = read_floats(layer->getOperand(2), store);
+        if (!factors) return;
+        for (float& factor : *factors) factor /= static_cast<float>(copies_);
+        mlir::OpBuilder builder(layer);
+        layer->setOperand(2, columns_constant(builder, layer->getLoc(), store, *factors));
+        builder.setInsertionPointAfter(layer);
+        xnn::Build build(builder, layer->getLoc());
+        mlir::Value sum = layer->getResult(0);
+        mlir::SmallPtrSet<mlir::Operation*, 8> own{layer};
+        for (int i = 1; i < copies_; i++) {
+            mlir::Operation* const copy = build.builder().clone(*layer);
+            copy->setAttr("copy", builder.getI32IntegerAttr(i));
+            sum = build.add(copy->getResult(0), sum);
+            own.insert(sum.getDefiningOp());
+        }
+        layer->getResult(0).replaceAllUsesExcept(sum, own);
+    }
+
+    Option<int> copies_{*this, "copies", llvm::cl::desc("of each layer"), llvm::cl::init(1)};
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> make_average_pass(int copies) { return std::make_unique<AveragePass>(copies); }
+
+}  // namespace sidra::compiler
