@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A layer becomes the mean of copies, which keep crossbars of their own.
 // RUN: sidra-opt %s --xnn-average=copies=3 --canonicalize --cse | FileCheck %s
-// RUN: sidra-opt %s --xnn-average=copies=2 --xnn-group '--func.func(xnn-to-xbar)' 2>&1 | FileCheck %s --check-prefix=CALLS
+// RUN: sidra-opt %s --pass-pipeline='builtin.module(xnn-average{copies=2},xnn-group,func.func(xnn-to-xbar))' | FileCheck %s --check-prefix=CALLS
 // RUN: not sidra-opt %s --xnn-average=copies=0 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: needs at least one copy of each layer
 
@@ -11,11 +11,11 @@ func.func @layer(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
   // The steps are a third of what they were.
   %s = xnn.constant(dense<[0.75]> : tensor<1xf32>) : tensor<1xf32>
   // CHECK-DAG: %[[STEPS:.*]] = xnn.constant(#xnn.values<"columns", "{{.*}}">) : tensor<1xf32>
-  // CHECK-DAG: %[[FIRST:.*]] = xnn.linear %arg0, %[[W:.*]], %[[STEPS]] : tensor<3x2xf32>
-  // CHECK-DAG: %[[SECOND:.*]] = xnn.linear %arg0, %[[W]], %[[STEPS]] {copy = 1 : i32}
-  // CHECK-DAG: %[[THIRD:.*]] = xnn.linear %arg0, %[[W]], %[[STEPS]] {copy = 2 : i32}
-  // CHECK: %[[TWO:.*]] = xnn.binary add %[[SECOND]], %[[FIRST]]
-  // CHECK: %[[ALL:.*]] = xnn.binary add %[[THIRD]], %[[TWO]]
+  // CHECK: %[[FIRST:.*]] = xnn.linear %arg0, %[[W:.*]], %[[STEPS]] : tensor<3x2xf32>
+  // CHECK-NEXT: %[[SECOND:.*]] = xnn.linear %arg0, %[[W]], %[[STEPS]] {copy = 1 : i32}
+  // CHECK-NEXT: %[[TWO:.*]] = xnn.binary add %[[SECOND]], %[[FIRST]]
+  // CHECK-NEXT: %[[THIRD:.*]] = xnn.linear %arg0, %[[W]], %[[STEPS]] {copy = 2 : i32}
+  // CHECK-NEXT: %[[ALL:.*]] = xnn.binary add %[[THIRD]], %[[TWO]]
   // CHECK: return %[[ALL]]
   // CALLS-DAG: xbar.weights "weights" "{{.*}}" : !xbar.matrix<2 x 1>
   // CALLS-DAG: xbar.weights "weights" "{{.*}}" copy 1 : !xbar.matrix<2 x 1>
