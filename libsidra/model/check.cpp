@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hash.h"
+#include "host.h"
 #include "sidra/model.h"
 #include "sidra_vector.h"
 #include "verify.h"
@@ -29,11 +30,12 @@ constexpr uint32_t kNoProgram = UINT32_MAX;  // of a Matmul
 constexpr size_t kNameShown = 80;            // bytes of a name in a message
 constexpr uint32_t kDepthMax = 8;            // of tables in tables; the schema has five
 constexpr uint32_t kTablesMax = 1 << 20;
+constexpr std::string_view kConstants = "constants", kWork = "work memory";
 
 static_assert(static_cast<int>(Type::MAX) + 1 == SIDRA_TYPE_COUNT && static_cast<int>(Type::BF16) == SIDRA_TYPE_BF16);
 
-// Bytes of a file.
-struct FileRange {
+// Bytes of a file, or of a memory.
+struct Range {
     uint64_t begin, end;
 };
 
@@ -57,11 +59,32 @@ Text check_params(const flatbuffers::Vector<uint32_t>* params) {
     return fmt::format("param has {} numbers, at most {} are allowed", length(params), SIDRA_VECTOR_PARAMS);
 }
 
+// Checks a dense array, and returns its bytes.
+template <typename Dense>
+Text check_dense(const Dense& array, uint64_t memory, std::string_view memory_name, uint64_t* bytes) {
+    TRY_PART(check_type("type", array.type()), "");
+    if (length(array.shape()) > SIDRA_MODEL_RANK_MAX)
+        return fmt::format("shape has {} dimensions, at most {} are allowed", length(array.shape()),
+                           SIDRA_MODEL_RANK_MAX);
+    const uint64_t element = type_size(array.type());
+    *bytes = element;
+    for (uint32_t i = 0; i < length(array.shape()); ++i)
+        if (__builtin_mul_overflow(*bytes, uint64_t{array.shape()->Get(i)}, bytes))
+            return fmt::format("shape[{}] is {}, so it has more than 2^64 bytes", i, array.shape()->Get(i));
+    const uint64_t offset = array.at()->offset();
+    if (offset % element != 0)
+        return fmt::format("offset {} is not a multiple of the {} bytes of an element", offset, element);
+    if (offset > memory || *bytes > memory - offset)
+        return fmt::format("{} bytes from {} on are not in the {}, which {} {}", *bytes, offset, memory_name,
+                           memory_name == kConstants ? "have" : "has", memory);
+    return {};
+}
+
 // The parts of the file, which must not overlap.
 class Sections {
    public:
     explicit Sections(uint64_t file_size) : file_size_(file_size) {}
-    void add(std::string name, const FileRange& range) { ranges_.push_back({range, std::move(name)}); }
+    void add(std::string name, const Range& range) { ranges_.push_back({range, std::move(name)}); }
 
     Text add(std::string name, const Section& section) {
         if (section.offset() % kSectionAlignment != 0)
@@ -69,7 +92,7 @@ class Sections {
         if (section.offset() > file_size_ || section.size() > file_size_ - section.offset())
             return fmt::format("{}: {} bytes from {} on are not in the file, which has {}", name, section.size(),
                                section.offset(), file_size_);
-        add(std::move(name), FileRange{section.offset(), section.offset() + section.size()});
+        add(std::move(name), Range{section.offset(), section.offset() + section.size()});
         return {};
     }
 
@@ -83,7 +106,7 @@ class Sections {
 
    private:
     struct Named {
-        FileRange range;
+        Range range;
         std::string name;
     };
     const uint64_t file_size_;
@@ -110,6 +133,8 @@ class Calls {
                 return check(*call.step_as_Pool());
             case Step::Sort:
                 return check(*call.step_as_Sort());
+            case Step::Host:
+                return check(*call.step_as_Host());
             default:
                 return fmt::format("step {} is none that this libsidra knows", static_cast<uint32_t>(call.step_type()));
         }
@@ -126,7 +151,7 @@ class Calls {
         const uint64_t size = constants ? constants_ : work_;
         if (place->offset() < size) return {};
         return fmt::format("{} is at byte {} of the {}, which {} {} bytes", field, place->offset(),
-                           constants ? "constants" : "work memory", constants ? "have" : "has", size);
+                           constants ? kConstants : kWork, constants ? "have" : "has", size);
     }
 
     Text check_program(uint32_t program) const {
@@ -195,6 +220,33 @@ class Calls {
         return check_place("indices", sort.indices());
     }
 
+    // No call of libsidra checks it, so everything is checked here.
+    Text check(const Host& host) const {
+        const HostFunction* const function = find_host_function(host.function()->string_view());
+        if (function == nullptr)
+            return fmt::format("the host has no function {}; use a libsidra of the same age as the compiler",
+                               quoted(host.function()));
+        uint64_t out = 0;
+        if (host.output()->at()->memory() != Memory::Work) return "output is not in the work memory";
+        TRY_PART(check_dense(*host.output(), work_, kWork, &out), "output: ");
+        const Range output{host.output()->at()->offset(), host.output()->at()->offset() + out};
+        for (uint32_t i = 0; i < host.inputs()->size(); ++i) {
+            const Array& input = *host.inputs()->Get(i);
+            const Place& at = *input.at();
+            if (at.memory() > Memory::MAX)
+                return fmt::format("input {} is in memory {}, which does not exist", i,
+                                   static_cast<uint32_t>(at.memory()));
+            const bool constants = at.memory() == Memory::Constants;
+            uint64_t bytes = 0;
+            TRY_PART(check_dense(input, constants ? constants_ : work_, constants ? kConstants : kWork, &bytes),
+                     "input {}: ", i);
+            if (!constants && bytes != 0 && out != 0 && at.offset() < output.end && output.begin < at.offset() + bytes)
+                return fmt::format("input {} and output overlap", i);
+        }
+        TRY_PART(function->check(host_call(host)), "{}: ", function->name);
+        return {};
+    }
+
     const Model& model_;
     const uint64_t constants_, work_;  // bytes
 };
@@ -218,23 +270,9 @@ Text check_program(const Program& program) {
 }
 
 Text check_tensor(const Tensor& tensor, uint64_t work) {
-    TRY_PART(check_type("type", tensor.type()), "");
-    if (length(tensor.shape()) > SIDRA_MODEL_RANK_MAX)
-        return fmt::format("shape has {} dimensions, at most {} are allowed", length(tensor.shape()),
-                           SIDRA_MODEL_RANK_MAX);
-    const uint64_t element = type_size(tensor.type());
-    uint64_t bytes = element;
-    for (uint32_t i = 0; i < length(tensor.shape()); ++i)
-        if (const uint32_t size = tensor.shape()->Get(i);
-            size == 0 || __builtin_mul_overflow(bytes, uint64_t{size}, &bytes))
-            return fmt::format("shape[{}] is {}, so it has no elements, or more than 2^64 bytes", i, size);
-    const Place& at = *tensor.at();
-    if (at.memory() != Memory::Work) return "it is not in the work memory";
-    if (at.offset() % element != 0)
-        return fmt::format("offset {} is not a multiple of the {} bytes of an element", at.offset(), element);
-    if (at.offset() > work || bytes > work - at.offset())
-        return fmt::format("{} bytes from {} on are not in the work memory, which has {}", bytes, at.offset(), work);
-    return {};
+    if (tensor.at()->memory() != Memory::Work) return "it is not in the work memory";
+    uint64_t bytes = 0;
+    return check_dense(tensor, work, kWork, &bytes);
 }
 
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<Tensor>>;
@@ -258,9 +296,9 @@ Text check_variant(const Model& model, const Variant& variant) {
 }
 
 // FlatBuffers has verified it.
-Text check_manifest(const Model& model, uint64_t file_size, const FileRange& manifest) {
+Text check_manifest(const Model& model, uint64_t file_size, const Range& manifest) {
     Sections sections(file_size);
-    sections.add("the header", FileRange{0, sizeof(FileHeader)});
+    sections.add("the header", Range{0, sizeof(FileHeader)});
     sections.add("the manifest", manifest);
     if (model.constants() != nullptr) {
         if (model.constants()->size() == 0) return "constants: there are 0 bytes";

@@ -26,7 +26,7 @@ struct PeerCopy;
 // Whose failure an epoch stands for.
 struct EpochRoot {
     uint32_t stream = 0;   // id; 0: unknown
-    bool foreign = false;  // a stream of another context, whose operation and cause are these:
+    bool foreign = false;  // no failure of a queue of this context; operation and cause are these:
     uint64_t sequence = 0;
     uint32_t cause = 0;
 };

@@ -36,7 +36,8 @@ sidra_status Gates::close(const char* call, sidra_stream* stream, Point* before)
         const std::lock_guard lock(mutex_);
         if (!queue_)  // a gate before this one has failed: its stream stops there, or has stopped
             return sidra::fail(SIDRA_ERROR_FAULT, call,
-                               "stream {} stops at an earlier copy whose source failed; sidra_stream_reset() it",
+                               "stream {} stops at an earlier copy whose source failed, or at a function of the "
+                               "host that failed; sidra_stream_reset() it",
                                stream->id);
         packet.sem.queue = queue_->number;
         packet.sem.epoch = queue_->epoch->number;

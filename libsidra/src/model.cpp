@@ -61,7 +61,8 @@ sidra_status drop(T** handle, sidra_status (*destroy)(T*)) {
 
 // What it has destroyed before a failure is gone; the model can then only be destroyed, too.
 sidra_status drop_objects(sidra_model* model) {
-    for (const auto& variant : model->variants) SIDRA_TRY(drop(&variant->graph, sidra_graph_destroy));
+    for (const auto& variant : model->variants)
+        for (sidra_graph*& graph : variant->graphs) SIDRA_TRY(drop(&graph, sidra_graph_destroy));
     for (std::atomic<sidra_weights*>& matrix : model->matrices) {
         sidra_weights* handle = matrix.load(std::memory_order_relaxed);
         SIDRA_TRY(drop(&handle, sidra_weights_destroy));
@@ -225,6 +226,7 @@ sidra_status sidra_model_get_variant(sidra_model* model, uint32_t variant, sidra
     result.outputs = from.outputs()->size();
     result.calls = from.calls()->size();
     result.work_bytes = from.work();
+    for (const format::Call* step : *from.calls()) result.host_calls += step->step_type() == format::Step::Host;
     fill_struct(info, result);
     return SIDRA_OK;
 }

@@ -17,13 +17,18 @@
 
 namespace sidra {
 
+class HostSteps;
+
 // The model for one shape of each input.
 struct ModelVariant {
     std::mutex mutex;              // protects the members below, and the order of runs
     sidra_buffer* work = nullptr;  // null: not made yet
-    sidra_graph* graph = nullptr;  // likewise
-    Point last;                    // end of the last run
-    bool running = false;          // a thread is in sidra_model_run()
+    // The calls of the chip before, between and behind the functions of the host; empty: not made yet.
+    std::vector<sidra_graph*> graphs;
+    std::shared_ptr<HostSteps> host;  // made with the graphs
+    uint64_t first = 0;               // value of the point of the last run's first graph
+    Point last;                       // end of the last run
+    bool running = false;             // a thread is in sidra_model_run()
 };
 
 }  // namespace sidra

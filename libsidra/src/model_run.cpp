@@ -4,10 +4,13 @@
 
 #include <cstring>
 
+#include "buffer.h"
+#include "callback.h"
 #include "fault.h"
 #include "graph.h"
 #include "label.h"
 #include "model.h"
+#include "model_host.h"
 #include "model_record.h"
 #include "stream.h"
 #include "wait.h"
@@ -56,25 +59,53 @@ class RecordingStream {
     sidra_stream* stream_ = nullptr;
 };
 
+// Graphs that a variant does not have yet.
+struct NewGraphs {
+    std::vector<sidra_graph*> list;
+    ~NewGraphs() {
+        for (sidra_graph* graph : list) static_cast<void>(sidra_graph_destroy(graph));
+    }
+};
+
 // The variant's lock is held.
-sidra_status make_graph(const char* call, sidra_model* model, uint32_t number) {
+sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) {
     ModelVariant& variant = *model->variants[number];
-    if (variant.graph != nullptr) return SIDRA_OK;
+    if (!variant.graphs.empty()) return SIDRA_OK;
+    const format::Variant& manifest = *model->file.manifest().variants()->Get(number);
+    const auto object = [](sidra_buffer* handle) { return HandleTable<sidra_buffer>::find(parts_of(handle)); };
+    auto host = std::make_shared<HostSteps>(manifest, model->constants != nullptr ? object(model->constants) : nullptr,
+                                            *object(variant.work));
     ModelObjects objects{model->constants, variant.work, model->programs, {}};
     for (const std::atomic<sidra_weights*>& matrix : model->matrices)
         objects.matrices.push_back(matrix.load(std::memory_order_acquire));
     RecordingStream recording;
     sidra_status status = recording.begin(model->context);
     if (status != SIDRA_OK) return fail_part(call, *model, fmt::format("variant {}", number), status);
-    const auto& calls = *model->file.manifest().variants()->Get(number)->calls();
+    NewGraphs graphs;
+    graphs.list.reserve(host->count() + 1);
+    const auto end_graph = [&] {
+        sidra_graph* graph = nullptr;
+        const sidra_status ended = sidra_graph_end(recording.get(), &graph);
+        if (ended == SIDRA_OK) graphs.list.push_back(graph);
+        return ended;
+    };
+    const auto& calls = *manifest.calls();
     for (uint32_t i = 0; i < calls.size(); ++i) {
+        if (calls[i]->step_type() == format::Step::Host) {
+            status = end_graph();
+            if (status == SIDRA_OK) status = sidra_graph_begin(recording.get());
+            if (status != SIDRA_OK) return fail_part(call, *model, call_name(*model, number, i), status);
+            continue;
+        }
         status = sidra_label_async(recording.get(), calls[i]->name()->c_str());
         if (status == SIDRA_OK) status = queue_call(recording.get(), objects, *calls[i], i);
         if (status != SIDRA_OK) return fail_part(call, *model, call_name(*model, number, i), status);
     }
-    status = sidra_graph_end(recording.get(), &variant.graph);
+    status = end_graph();
     if (status != SIDRA_OK) return fail_part(call, *model, fmt::format("variant {}", number), status);
     recording.end();
+    variant.graphs.swap(graphs.list);
+    variant.host = std::move(host);
     return SIDRA_OK;
 }
 
@@ -91,11 +122,15 @@ sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, 
     ModelVariant& variant = *model->variants[number];
     SIDRA_TRY(check_deployed(call, model));
     SIDRA_TRY(make_work(call, model, number));
-    SIDRA_TRY(make_graph(call, model, number));
+    SIDRA_TRY(make_graphs(call, model, number));
     SIDRA_TRY(wait_for_last(call, stream, variant.last));
-    Point point;
-    SIDRA_TRY(launch_graph(call, stream, variant.graph, latest, &point));
-    variant.last = std::move(point);
+    for (size_t i = 0; i < variant.graphs.size(); ++i) {
+        if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1));
+        Point point;
+        SIDRA_TRY(launch_graph(call, stream, variant.graphs[i], latest, &point));
+        if (i == 0) variant.first = point.value;
+        variant.last = std::move(point);  // if the next one cannot be queued, these continue
+    }
     return SIDRA_OK;
 }
 
@@ -116,6 +151,25 @@ sidra_status check_idle(const char* call, const sidra_model& model, uint32_t var
         variant, model.id);
 }
 
+// A callback that waits for a function of the host would wait for itself.
+sidra_status check_waiting(const char* call, const sidra_model& model, uint32_t variant) {
+    auto info = SIDRA_INIT(sidra_model_variant_info);
+    SIDRA_TRY(sidra_model_get_variant(handle_of(&model), variant, &info));
+    if (info.host_calls == 0) return SIDRA_OK;
+    const std::lock_guard lock(model.context->mutex);
+    if (!model.context->callbacks || !model.context->callbacks->is_current_thread()) return SIDRA_OK;
+    return fail(SIDRA_ERROR_BUSY, call,
+                "a callback cannot wait for model {}, because it has functions of the host, which run on the same "
+                "thread; use sidra_model_run_async(), or another thread",
+                model.id);
+}
+
+// The points of a run: that of its first graph, and its end.
+struct Run {
+    uint64_t first = 0;
+    Point end;
+};
+
 // A thread in sidra_model_run(): no other one uses the variant meanwhile, except for its buffer.
 class Turn {
    public:
@@ -131,18 +185,19 @@ class Turn {
     sidra_status begin(const char* call, sidra_model* model, uint32_t variant, Point* last) {
         const std::lock_guard lock(variant_.mutex);
         SIDRA_TRY(check_idle(call, *model, variant));
+        SIDRA_TRY(check_waiting(call, *model, variant));
         SIDRA_TRY(check_deployed(call, model));
         SIDRA_TRY(make_work(call, model, variant));
         *last = variant_.last;
         variant_.running = begun_ = true;
         return SIDRA_OK;
     }
-    // Returns the end of the run that it queues.
+    // Returns what it queues.
     sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t variant, uint64_t deadline,
-                        Point* run) {
+                        Run* run) {
         const std::lock_guard lock(variant_.mutex);
         SIDRA_TRY(sidra::launch(call, stream, model, variant, deadline));
-        *run = variant_.last;
+        *run = {variant_.first, variant_.last};
         return SIDRA_OK;
     }
 
@@ -167,11 +222,19 @@ void copy_out(const Tensors& tensors, const std::byte* memory, void* const* to) 
 }
 
 // Names the call of the model at which the run has failed.
-sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Point& run,
+sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Run& run,
                       sidra_status status) {
-    const sidra_fault fault = fault_of(*run.queue);
+    const auto in_run = [&](uint64_t value) { return value >= run.first && value <= run.end.value; };
+    const HostSteps::Failure failure = model.variants[variant]->host->failure();
+    if (status == SIDRA_ERROR_FAULT && failure.before.queue == run.end.queue && failure.before.epoch == run.end.epoch &&
+        in_run(failure.before.value))
+        return fail(status, call, "{}, {}: {}; sidra_stream_reset() drops what is queued and goes on",
+                    model.file.path(), call_name(model, variant, failure.call),
+                    failure.text.empty() ? "the host has not enough memory for the function" : failure.text);
+    const sidra_fault fault = fault_of(*run.end.queue);
     const uint32_t calls = model.file.manifest().variants()->Get(variant)->calls()->size();
-    if (status != SIDRA_ERROR_FAULT || fault.cause == 0 || fault.sequence + 1 != run.value || fault.cookie >= calls)
+    if (status != SIDRA_ERROR_FAULT || fault.cause == 0 || fault.cause == SIDRA_FAULT_PRODUCER ||
+        !in_run(fault.sequence + 1) || fault.cookie >= calls)
         return status;
     return fail_part(call, model, call_name(model, variant, fault.cookie), status);
 }
@@ -207,7 +270,8 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check_run(call, &stream, &model, variant));
         Turn turn(model->variants[variant].get());
-        Point last, run;
+        Point last;
+        Run run;
         SIDRA_TRY(turn.begin(call, model, variant, &last));
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
@@ -218,7 +282,7 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
         SIDRA_TRY(turn.launch(call, stream, model, variant, deadline, &run));
         submit_batch(stream);
-        if (const sidra_status status = wait_for(call, run, deadline); status != SIDRA_OK)
+        if (const sidra_status status = wait_for(call, run.end, deadline); status != SIDRA_OK)
             return fail_run(call, *model, variant, run, status);
         copy_out(*manifest.outputs(), static_cast<const std::byte*>(memory), outputs);
         reap(stream);

@@ -180,6 +180,50 @@ void TestFile::write(const Bytes& bytes) const {
     EXPECT_TRUE(file.flush());
 }
 
+fb::ArrayT host_array(const fb::Place& at, fb::Type type, std::vector<uint32_t> shape) {
+    fb::ArrayT made;
+    made.at = std::make_unique<fb::Place>(at);
+    made.type = type;
+    made.shape = std::move(shape);
+    return made;
+}
+
+HostModel::HostModel() {
+    const int64_t fixed[] = {0, 0, -1};
+    const fb::Place constants = model.add_constants(fixed, sizeof fixed);
+    const uint32_t sum = model.add_program("pass:\nv0 = load o0\nv0 = add v0, 1.0\nstore o1, v0\n");
+    const uint32_t twice = model.add_program("pass:\nv0 = load o0\nv0 = mul v0, 2.0\nstore o1, v0\n");
+    const uint32_t variant = model.add_variant(kOutput + 64);
+    model.add_input(variant, "x", fb::Type::F32, {kRows, kColumns}, 0);
+    model.add_input(variant, "indices", fb::Type::S64, {kUpdates}, kIndices);
+    model.add_input(variant, "updates", fb::Type::F32, {kUpdates, kColumns}, kUpdatesAt);
+    model.add_output(variant, "y", fb::Type::F32, {kRows, kColumns}, kOutput);
+    const auto vector = [&](const std::string& name, uint32_t program, uint64_t from, uint64_t to) {
+        fb::VectorT step;
+        step.program = program;
+        step.size = {1, 1, kRows, kColumns};
+        step.operands = operands(dense_operand(work(from), fb::Type::F32, step.size),
+                                 dense_operand(work(to), fb::Type::F32, step.size));
+        model.add_call(variant, name, std::move(step));
+    };
+    const auto scatter = [&](const std::string& name, uint64_t from, const fb::Place& indices, uint64_t to,
+                             int64_t reduction) {
+        fb::HostT host;
+        host.function = "scatter";
+        for (const fb::ArrayT& input :
+             {host_array(work(from), fb::Type::F32, {kRows, kColumns}), host_array(indices, fb::Type::S64, {kUpdates}),
+              host_array(work(kUpdatesAt), fb::Type::F32, {kUpdates, kColumns})})
+            host.inputs.push_back(std::make_unique<fb::ArrayT>(input));
+        host.output = std::make_unique<fb::ArrayT>(host_array(work(to), fb::Type::F32, {kRows, kColumns}));
+        host.parameters = {reduction};
+        model.add_call(variant, name, std::move(host));
+    };
+    vector("/Add", sum, 0, kSum);
+    scatter("/Scatter", kSum, work(kIndices), kScattered, 0);
+    vector("/Mul", twice, kScattered, kDouble);
+    scatter("/ScatterAdd", kDouble, constants, kOutput, 1);
+}
+
 Perceptron::Perceptron(const std::vector<uint32_t>& rows, uint32_t seed) : scale_(kHidden), bias_(kHidden) {
     std::mt19937 random(seed);
     const auto any = [&](size_t count) {

@@ -30,6 +30,9 @@ fb::OperandT row_operand(const fb::Place& at, fb::Type type);
 // The rows of a dense matrix; as sidra_windows_matrix().
 fb::WindowsT matrix_windows(const fb::Place& at, fb::Type type, uint32_t rows, uint32_t columns);
 
+// An array of a function of the host.
+fb::ArrayT host_array(const fb::Place& at, fb::Type type, std::vector<uint32_t> shape);
+
 struct TestModel {
     fb::ModelT manifest;
     Bytes constants;
@@ -98,6 +101,16 @@ struct Perceptron {
    private:
     std::vector<float> scale_, bias_;  // of the hidden layer
     static constexpr float kOutputScale = 0.001f;
+};
+
+// 2 * ((x + 1) with rows replaced by updates), to which the updates are added at the rows 0, 0 and 3: the chip, the
+// host, the chip, the host.
+struct HostModel {
+    static constexpr uint32_t kRows = 4, kColumns = 2, kUpdates = 3;
+    static constexpr uint64_t kIndices = 64, kUpdatesAt = 128, kSum = 192, kScattered = 256, kDouble = 320,
+                              kOutput = 384;
+    HostModel();
+    TestModel model;
 };
 
 }  // namespace sidra::test

@@ -82,7 +82,7 @@ TEST_F(ObjdumpProgram, Summary) {
     const TestFile file(network_.model.file());
     const std::string text = expect(
         0,
-        {"model      perceptron\n", "compiler   model_builder 1.0\n", "options    --test\n", "format     1.0\n",
+        {"model      perceptron\n", "compiler   model_builder 1.0\n", "options    --test\n", "format     1.1\n",
          "matrices   2, with 14800 weights on 3 of 6400 crossbars",
          "fc1.weight  64 x 200  auto (becomes differential): crossbars 2 differential, 1 offset\n",
          "fc2.weight  200 x 10  auto (becomes differential): crossbars 1 differential, 1 offset\n", "programs   3\n",
@@ -106,6 +106,24 @@ TEST_F(ObjdumpProgram, CallsAndPrograms) {
     EXPECT_EQ(std::string::npos, text.find("cannot be run"));
 }
 
+TEST_F(ObjdumpProgram, FunctionsOfTheHost) {
+    HostModel host;
+    const TestFile file(host.model.file());
+    const std::string path = file.path();
+    expect(0, {"variant 0  4 calls (2 vector, 2 host), "}, path);
+    expect(0,
+           {"1    host  /Scatter", "scatter on the host, parameters [0]\n", "in1  work+0x40  s64  shape [3]\n",
+            "in1  constants+0x0  s64  shape [3]\n", "out  work+0x180  f32  shape [4, 2]\n"},
+           "--calls " + path);
+    expect_json("--calls " + path,
+                "d[\"calls\"][0][1][\"function\"] == \"scatter\" and d[\"calls\"][0][1][\"parameters\"] == [0] and "
+                "d[\"calls\"][0][3][\"inputs\"][1] == {\"at\": {\"memory\": \"constants\", \"offset\": 0}, "
+                "\"type\": \"s64\", \"shape\": [3]} and "
+                "{\"begin\": 384, \"end\": 416, \"write\": True} in d[\"calls\"][0][3][\"accesses\"]");
+    expect_picture("--timeline", host.model.file(), {"vector"});
+    expect_picture("--memory", host.model.file(), {"/Scatter"});
+}
+
 TEST_F(ObjdumpProgram, Json) {
     const TestFile file(network_.model.file([](fb::ModelT& model) {
         model.name = "a \"name\"\n with \xc3\xa4 and \xff";
@@ -113,7 +131,7 @@ TEST_F(ObjdumpProgram, Json) {
     }));
     const std::string path = file.path();
     expect_json(path, "d[\"name\"] == \"a \\\"name\\\"\\ufffd with \\u00e4 and \\ufffd\"");
-    expect_json(path, "d[\"intact\"] and d[\"version\"] == \"1.0\" and d[\"weights\"] == 14800 and \"calls\" not in d");
+    expect_json(path, "d[\"intact\"] and d[\"version\"] == \"1.1\" and d[\"weights\"] == 14800 and \"calls\" not in d");
     expect_json(path, "d[\"matrices\"][0][\"placed\"][\"crossbars\"] == [0, 1] and d[\"crossbars\"][\"taken\"] == 3");
     expect_json(TestFile(network_.model.file()).path(),
                 "[p[\"name\"] for p in d[\"parts\"]] == "

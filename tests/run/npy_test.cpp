@@ -157,6 +157,7 @@ TEST(ArrayElements, HaveASummary) {
     EXPECT_EQ("min 1, max 1, mean 1, 1 NaN, largest at 1: nan 1", floats({2}, {nan, 1}));
     EXPECT_EQ("all 2 elements are NaN", floats({2}, {nan, nan}));
     EXPECT_EQ("min 0, max 9, mean 4.5: 0 1 2 3 4 5 6 7 ...", summary({SIDRA_U8, {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}));
+    EXPECT_EQ("no elements", summary({SIDRA_F32, {2, 0}, {}}));
 }
 
 }  // namespace

@@ -77,6 +77,11 @@ TEST_F(RunProgram, SaysWhatAModelTakesAndGives) {
         EXPECT_NE(std::string::npos, result.text.find(line)) << result.text << "\ndoes not say: " << line;
 }
 
+TEST_F(RunProgram, SaysWhatTheHostComputes) {
+    const TestFile file(HostModel().model.file());
+    expect(0, "variant 0  4 calls (2 on the host), 448 bytes of memory\n", file.path());
+}
+
 TEST_F(RunProgram, WritesTheOutputs) {
     for (const uint32_t rows : {1u, 5u}) {
         const std::string input = pixels(rows), scores = folder_ + "/scores.npy", digit = folder_ + "/digit.npy";

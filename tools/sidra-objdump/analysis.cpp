@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cost_model.h"
+#include "host.h"
 #include "program/program_text.h"
 #include "sidra_cmd.h"
 #include "verify_packet.h"
@@ -107,8 +108,10 @@ class Analysis {
                 return run(*call.step_as_Matmul());
             case format::Step::Pool:
                 return run(*call.step_as_Pool());
-            default:
+            case format::Step::Sort:
                 return run(*call.step_as_Sort());
+            default:
+                return run(*call.step_as_Host());
         }
     }
 
@@ -304,6 +307,20 @@ class Analysis {
         rows_of(call.values(), call.values_stride(), call.count(), call.type(), "values", true);
         rows_of(call.indices(), call.indices_stride(), call.count(), call.index_type(), "indices", true);
         set_time({}, chip::sort_cost(call.rows(), call.cols(), call.count(), kClockNominal));
+    }
+
+    // The chip takes no time for what the host computes.
+    void run(const format::Host& call) {
+        const format::HostCall host = format::host_call(call);
+        const auto add_array = [&](const format::Array& array, const format::HostArray& of, bool write,
+                                   const std::string& what) {
+            const uint64_t at = memories_.address(*array.at());
+            memories_.add(*array.at(), {at, at + format::bytes_of(of)}, write, what, &to_->accesses);
+        };
+        for (uint32_t i = 0; i < call.inputs()->size(); ++i)
+            add_array(*call.inputs()->Get(i), host.inputs[i], false, fmt::format("input {}", i));
+        add_array(*call.output(), host.output, true, "output");
+        to_->timed = true;
     }
 
     const format::Model& model_;

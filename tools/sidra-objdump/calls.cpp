@@ -107,6 +107,17 @@ std::string step_text(const format::Model&, const format::Sort& s) {
            array("indices", s.indices(), s.index_type(), s.indices_stride());
 }
 
+std::string step_text(const format::Model&, const format::Host& h) {
+    const auto array = [](const std::string& name, const format::Array& a) {
+        return fmt::format("      {}  {}  {}  shape {}\n", name, place_text(*a.at()), type_name(a.type()),
+                           list_text(a.shape()));
+    };
+    std::string text =
+        fmt::format("      {} on the host, parameters {}\n", printable(h.function()), list_text(h.parameters()));
+    for (uint32_t i = 0; i < h.inputs()->size(); ++i) text += array(fmt::format("in{}", i), *h.inputs()->Get(i));
+    return text + array("out", *h.output());
+}
+
 // ---- JSON
 
 Json operands_json(const Operands& operands) {
@@ -193,6 +204,20 @@ Json::Object step_json(const format::Sort& s) {
             {"descending", s.descending()}};
 }
 
+Json array_json(const format::Array& array) {
+    return Json::Object{
+        {"at", place_json(array.at())}, {"type", type_name(array.type())}, {"shape", list_json(array.shape())}};
+}
+
+Json::Object step_json(const format::Host& h) {
+    Json::Array inputs;
+    for (const format::Array* input : *h.inputs()) inputs.push_back(array_json(*input));
+    return {{"function", printable(h.function())},
+            {"inputs", std::move(inputs)},
+            {"output", array_json(*h.output())},
+            {"parameters", list_json(h.parameters())}};
+}
+
 template <typename Visit>
 auto visit_step(const format::Call& call, const Visit& visit) {
     switch (call.step_type()) {
@@ -204,8 +229,10 @@ auto visit_step(const format::Call& call, const Visit& visit) {
             return visit(*call.step_as_Matmul());
         case format::Step::Pool:
             return visit(*call.step_as_Pool());
-        default:
+        case format::Step::Sort:
             return visit(*call.step_as_Sort());
+        default:
+            return visit(*call.step_as_Host());
     }
 }
 

@@ -70,7 +70,7 @@ const char* encoding_name(format::Encoding encoding) {
 const char* memory_name(format::Memory memory) { return memory == format::Memory::Constants ? "constants" : "work"; }
 
 const char* step_name(format::Step step) {
-    constexpr std::array kNames = {"none", "vector", "layer", "matmul", "pool", "sort"};
+    constexpr std::array kNames = {"none", "vector", "layer", "matmul", "pool", "sort", "host"};
     static_assert(kNames.size() == static_cast<size_t>(format::Step::MAX) + 1);
     return kNames.at(static_cast<size_t>(step));
 }

@@ -18,7 +18,7 @@ constexpr double kLeft = 130, kTop = 96, kWidth = 1060, kRow = 76, kGap = 14, kR
 constexpr double kBottom = kTop + 2 * kRow + kGap;
 
 const char* step_colour(format::Step step) {
-    constexpr std::array kColours = {"#888888", "#d4762c", "#4a8fd8", "#2da44e", "#a371d8", "#cf5d9a"};
+    constexpr std::array kColours = {"#888888", "#d4762c", "#4a8fd8", "#2da44e", "#a371d8", "#cf5d9a", "#8a8f98"};
     static_assert(kColours.size() == static_cast<size_t>(format::Step::MAX) + 1);
     return kColours.at(static_cast<size_t>(step));
 }

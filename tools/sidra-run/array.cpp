@@ -95,6 +95,7 @@ std::string summary(const Array& array) {
         sum += value;
     }
     if (count > kFirst) first += " ...";
+    if (count == 0) return "no elements";
     if (count == 1) return first;
     if (nans == count) return fmt::format("all {} elements are NaN", count);
     std::string text =

@@ -67,7 +67,8 @@ std::string describe(const Model& model, const sidra_device_info& device) {
     text += fmt::format("programs   {}\nconstants  {} bytes\n", info.programs, info.constant_bytes);
     for (uint32_t v = 0; v < info.variants; ++v) {
         const sidra_model_variant_info variant = model.variant(v);
-        text += fmt::format("variant {}  {} calls, {} bytes of memory\n", v, variant.calls, variant.work_bytes);
+        const std::string host = variant.host_calls != 0 ? fmt::format(" ({} on the host)", variant.host_calls) : "";
+        text += fmt::format("variant {}  {} calls{}, {} bytes of memory\n", v, variant.calls, host, variant.work_bytes);
         for (uint32_t i = 0; i < variant.inputs; ++i) text += line("takes", model.input(v, i));
         for (uint32_t i = 0; i < variant.outputs; ++i) text += line("gives", model.output(v, i));
     }

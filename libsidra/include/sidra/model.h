@@ -63,6 +63,7 @@ typedef struct sidra_model_variant_info {
 	uint32_t inputs, outputs;
 	uint32_t calls;			/* operations of one run */
 	uint64_t work_bytes;		/* memory of the runs: inputs, outputs and what lies between them */
+	uint32_t host_calls;		/* those of its calls that the host computes */
 } sidra_model_variant_info;
 SIDRA_API sidra_status sidra_model_get_variant(sidra_model *model, uint32_t variant, sidra_model_variant_info *info);
 
@@ -72,7 +73,7 @@ typedef struct sidra_model_tensor {
 	const char *name;		/* as texts of sidra_model_info */
 	sidra_type type;
 	uint32_t rank;			/* 0: one element */
-	uint32_t shape[SIDRA_MODEL_RANK_MAX];
+	uint32_t shape[SIDRA_MODEL_RANK_MAX];	/* a size may be 0: there are no elements */
 	size_t bytes;
 	size_t offset;			/* in the buffer of its variant: sidra_model_get_buffer() */
 } sidra_model_tensor;
@@ -119,14 +120,19 @@ SIDRA_API sidra_status sidra_model_get_buffer(sidra_model *model, uint32_t varia
 
 /*
  * Queues one run of a variant, with the inputs that are in its buffer. The first run of a variant also records its calls; later ones queue one
- * packet. UNPROGRAMMED: the model is not deployed. INVALID_ARGUMENT: a call of the file is wrong; the text names it. In the fault of a run
- * (sidra_fault_info), `cookie` is the number of the call.
+ * packet, and two more for each function of the host. UNPROGRAMMED: the model is not deployed. INVALID_ARGUMENT: a call of the file is wrong;
+ * the text names it. In the fault of a run (sidra_fault_info), `cookie` is the number of the call.
+ *
+ * What the chip cannot compute is a function of the host. A thread of the library computes it when the stream has come to it: that of the
+ * callbacks (sidra_stream_add_callback()), so a callback must not wait for such a run. If a function refuses its inputs, for example an index
+ * out of range, the stream stops with the cause PRODUCER.
  */
 SIDRA_API sidra_status sidra_model_run_async(sidra_stream *stream, sidra_model *model, uint32_t variant);
 /*
  * Copies the inputs into the variant's buffer, runs it, waits, and copies the outputs out. inputs, outputs: one pointer for each input or output,
  * to as many bytes as it has. A pointer that is NULL leaves that one in the buffer; for NULL instead of the array, all stay there.
- * TIMEOUT: the deadline passed; the run continues, and no output was copied. FAULT: the stream has stopped.
+ * TIMEOUT: the deadline passed; the run continues, and no output was copied. FAULT: the stream has stopped. BUSY: a callback would wait for a
+ * function of the host.
  */
 SIDRA_API sidra_status sidra_model_run(sidra_stream *stream, sidra_model *model, uint32_t variant, const void *const *inputs, void *const *outputs,
 				       uint64_t deadline);
