@@ -64,6 +64,12 @@ rows, codes = values("rows.npy"), values("codes.npy")
 error = sum((a - b) ** 2 for a, b in zip(rows, codes)) / sum(a * a for a in rows)
 sys.exit(not (len(rows) == len(codes) > 0 and 0 < error < 1e-3))
 EOF
+cp $data/test_scatternd/model.onnx host.onnx
+"$compile" host.onnx --explain >out 2>err || fail "a network with a part on the host is refused: $(cat err)"
+note="node 'ScatterND_0' runs on the host (scatter), because the chip has no call for it"
+[[ $(cat err) == "sidra-compile: $note" ]] || fail "the note is '$(cat err)'"
+grep -qxF "ScatterND_0 runs on the host (scatter)." out || fail "--explain does not say what runs on the host: $(cat out)"
+"$run" host.sidra | grep -qE "^variant 0 .*\(1 on the host\)" || fail "the model has no part on the host"
 
 ls >before
 refused 2 "File does not exist" missing.onnx

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "host_call.h"
 #include "shapes.h"
 
 namespace sidra::xnn {
@@ -369,6 +370,14 @@ mlir::Value Build::take(Value input, llvm::ArrayRef<int64_t> indices, int64_t ax
     for (int64_t i = 0; regular && i < count; i++) regular = indices[static_cast<size_t>(i)] == indices[0] + i * step;
     if (regular) return narrow(input, axis, indices[0], count, step);
     return move_axis(gather(move_axis(input, axis, 0), integers(indices)), 0, axis);
+}
+
+mlir::Value Build::host(llvm::StringRef function, llvm::ArrayRef<Value> inputs, llvm::ArrayRef<int64_t> shape,
+                        Type element, llvm::ArrayRef<int64_t> parameters) {
+    const HostCall call = host_call(function, mlir::ValueRange(inputs).getTypes(), tensor(shape, element), parameters);
+    if (!call.problem.empty()) throw BuildError("the host " + call.problem);
+    return made<HostOp>(shape, element, builder_.getStringAttr(function), inputs,
+                        builder_.getDenseI64ArrayAttr(parameters));
 }
 
 }  // namespace sidra::xnn

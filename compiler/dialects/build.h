@@ -120,6 +120,10 @@ class Build {
     Value gather(Value input, Value indices);
     Value take(Value input, llvm::ArrayRef<int64_t> indices, int64_t axis);
 
+    // A function of the host (libsidra/model/host.h).
+    Value host(llvm::StringRef function, llvm::ArrayRef<Value> inputs, llvm::ArrayRef<int64_t> shape, Type element,
+               llvm::ArrayRef<int64_t> parameters = {});
+
    private:
     template <typename Op, typename... Arguments>
     Value made(llvm::ArrayRef<int64_t> shape, Type element, Arguments&&... arguments);

@@ -10,7 +10,9 @@
 #include <limits>
 #include <numeric>
 
+#include "host_call.h"
 #include "shapes.h"
+#include "values/read.h"
 #include "xnn.h"
 
 namespace sidra::xnn {
@@ -422,6 +424,23 @@ Result evaluate_op(GatherOp op, llvm::ArrayRef<Elements> in) {
         in[0].numbers);
 }
 
+// The function itself. Nothing if it refuses the values: a run will say which.
+Result evaluate_op(HostOp op, llvm::ArrayRef<Elements> in) {
+    const HostCall host = host_call(op.getFunction(), op.getInputs().getTypes(), op.getType(), op.getParameters());
+    if (!host.problem.empty()) return std::nullopt;
+    std::vector<std::vector<std::byte>> arrays;
+    std::vector<const std::byte*> inputs;
+    for (const Elements& elements : in) {
+        auto bytes = compiler::read_bytes(attribute_of(elements), elements.type, store_of(op.getContext()));
+        if (!bytes) return std::nullopt;
+        arrays.push_back(std::move(*bytes));
+        inputs.push_back(arrays.back().data());
+    }
+    std::vector<std::byte> output(format::bytes_of(host.call.output));
+    if (!host.function->run(host.call, inputs, output.data()).empty()) return std::nullopt;
+    return compiler::elements_from(output, op.getType());
+}
+
 }  // namespace
 
 float store(float number, mlir::Type type) { return type.isF32() ? number : to_float(in_type(number, type)); }
@@ -475,7 +494,7 @@ mlir::DenseElementsAttr attribute_of(const Elements& elements) {
 std::optional<Elements> evaluate(mlir::Operation* op, llvm::ArrayRef<Elements> operands) {
     return llvm::TypeSwitch<mlir::Operation*, Result>(op)
         .Case<UnaryOp, BinaryOp, SelectOp, CastOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConcatOp,
-              GatherOp>([&](auto typed) { return evaluate_op(typed, operands); })
+              GatherOp, HostOp>([&](auto typed) { return evaluate_op(typed, operands); })
         .Default(Result());
 }
 

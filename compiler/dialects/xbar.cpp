@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "host_call.h"
 #include "verify_packet.h"
 
 #include "xbar_dialect.cpp.inc"
@@ -297,6 +298,23 @@ LogicalResult SortOp::verify() {
     if (getRows() * getCount() * size > size_of(getValues()) ||
         getRows() * getCount() * sizeof(int64_t) > size_of(getIndices()))
         return emitOpError("leaves the buffers of its results");
+    return success();
+}
+
+LogicalResult HostOp::verify() {
+    llvm::SmallVector<mlir::Type> types(getTypes().getAsValueRange<mlir::TypeAttr>());
+    if (types.size() != getInputs().size() || getOffsets().size() != types.size())
+        return emitOpError("needs a type and an offset for each input");
+    const xnn::HostCall host = xnn::host_call(getFunction(), types, getType(), getParameters());
+    if (!host.problem.empty()) return emitOpError() << host.problem;
+    for (size_t i = 0; i < types.size(); i++) {
+        const uint64_t size = size_of(getInputs()[i]), bytes = format::bytes_of(host.call.inputs[i]);
+        const auto offset = static_cast<uint64_t>(getOffsets()[i]);
+        if (offset > size || bytes > size - offset) return emitOpError("leaves the buffer of input ") << i;
+        if (bytes != 0 && getInputs()[i] == getOutput()) return emitOpError("has an input in the buffer of its output");
+    }
+    if (format::bytes_of(host.call.output) > size_of(getOutput()))
+        return emitOpError("leaves the buffer of its output");
     return success();
 }
 

@@ -154,4 +154,21 @@ def Xbar_SortOp : Xbar_Op<"sort"> {
   let hasVerifier = 1;
 }
 
+// ---- The host -------------------------------------------------------------------------------------------------------
+
+def Xbar_HostOp : Xbar_Op<"host"> {
+  let summary = "A function that the host computes (libsidra/model/host.h)";
+  let description = [{
+    The inputs are dense arrays of `types` that begin `offsets` bytes behind the beginning of their buffers, and the
+    output is one of `type` at the beginning of its buffer.
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<Xbar_Buffer>:$inputs, Xbar_Buffer:$output,
+                       DenseI64ArrayAttr:$offsets, TypeArrayAttr:$types, TypeAttr:$type, DenseI64ArrayAttr:$parameters);
+  let assemblyFormat = [{
+    $function `(` $inputs `)` $offsets $types `to` $output $type `parameters` $parameters attr-dict `:` type($inputs)
+    `to` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

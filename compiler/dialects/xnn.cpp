@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host_call.h"
 #include "shapes.h"
 
 #include "xnn_dialect.cpp.inc"
@@ -351,6 +352,12 @@ LogicalResult GatherOp::verify() {
     llvm::append_range(shape, input.getShape().drop_front());
     if (llvm::ArrayRef<int64_t>(shape) != getType().getShape() || input.getElementType() != getType().getElementType())
         return emitOpError("has a result of the wrong type");
+    return success();
+}
+
+LogicalResult HostOp::verify() {
+    const HostCall host = host_call(getFunction(), getInputs().getTypes(), getType(), getParameters());
+    if (!host.problem.empty()) return emitOpError() << host.problem;
     return success();
 }
 

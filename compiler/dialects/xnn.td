@@ -310,6 +310,17 @@ def Xnn_GatherOp : Xnn_Op<"gather"> {
   let hasVerifier = 1;
 }
 
+// ---- The host -------------------------------------------------------------------------------------------------------
+
+def Xnn_HostOp : Xnn_Op<"host"> {
+  let summary = "A function that the host computes, because the chip has no call for it (libsidra/model/host.h)";
+  let arguments = (ins StrAttr:$function, Variadic<Xnn_Tensor>:$inputs, DenseI64ArrayAttr:$parameters);
+  let results = (outs Xnn_Tensor:$result);
+  let assemblyFormat = "$function `(` $inputs `)` $parameters attr-dict `:` type($inputs) `->` type($result)";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
 // ---- Groups ---------------------------------------------------------------------------------------------------------
 
 def Xnn_YieldOp : Op<Xnn_Dialect, "yield", [Pure, Terminator, ReturnLike, HasParent<"GroupOp">]> {

@@ -147,4 +147,6 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
 
 OpFoldResult GatherOp::fold(FoldAdaptor adaptor) { return computed(*this, adaptor.getOperands()); }
 
+OpFoldResult HostOp::fold(FoldAdaptor adaptor) { return computed(*this, adaptor.getOperands()); }
+
 }  // namespace sidra::xnn

@@ -60,17 +60,21 @@ class FirstError {
     mlir::ScopedDiagnosticHandler handler_;
 };
 
-// Reports the layers when they have their matrices.
+// Reports the layers when they have their matrices, and what runs on the host.
 class Reporter : public mlir::PassInstrumentation {
    public:
-    explicit Reporter(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
+    explicit Reporter(const Options& options) : options_(options) {}
     void runAfterPass(mlir::Pass* pass, mlir::Operation* op) override {
-        if (pass->getArgument() == "xnn-weights")
-            if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op)) report_(explain(module));
+        auto module = mlir::dyn_cast<mlir::ModuleOp>(op);
+        if (pass->getArgument() != "xnn-weights" || !module) return;
+        if (options_.report) options_.report(explain(module));
+        for (const OnHost& node : on_host(module))
+            options_.note(fmt::format("node '{}' runs on the host ({}), because the chip has no call for it", node.name,
+                                      node.function));
     }
 
    private:
-    std::function<void(const std::string&)> report_;
+    const Options& options_;
 };
 
 bool is_text(const std::string& input) { return std::filesystem::path(input).extension() == ".mlir"; }
@@ -134,8 +138,7 @@ void compile(const std::string& input, const std::string& output, const Options&
     const mlir::OwningOpRef<mlir::ModuleOp> module = read(context, store, input, options, error);
 
     mlir::PassManager passes(&context);
-    if (options.report)
-        passes.addInstrumentation(std::make_unique<Reporter>(options.report));
+    passes.addInstrumentation(std::make_unique<Reporter>(options));
     if (options.pipeline.empty()) {
         build_layers_pipeline(passes, options.optimization);
         if (!options.calibration.samples.empty())

@@ -41,8 +41,8 @@ struct Options {
     std::optional<Target> target;
     // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.
     std::optional<uint64_t> cache_limit;
-    // Gets a sentence about what the cache did.
-    std::function<void(const std::string&)> note;
+    // Gets a sentence about what people may want to know: what the cache did, what runs on the host, what a target needs.
+    std::function<void(const std::string&)> note = [](const std::string&) {};
     int optimization = kOptimizationMax;
 };
 

@@ -39,7 +39,6 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
     try {
         sidra::compiler::Options all;
         all.cache_limit = sidra::compiler::kCacheLimit;
-        all.note = [](const std::string&) {};
         if (options != nullptr) {
             for (size_t i = 0; i < options->dimension_count; i++) {
                 const sidra_compile_dimension& dimension = options->dimensions[i];

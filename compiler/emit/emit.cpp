@@ -218,7 +218,26 @@ class Emission {
                 s.count = static_cast<uint32_t>(sort.getCount());
                 s.descending = sort.getDescending();
                 to.Set(std::move(s));
+            })
+            .Case<xbar::HostOp>([&](auto host) {
+                format::HostT h;
+                h.function = host.getFunction().str();
+                const auto types = host.getTypes().template getAsValueRange<mlir::TypeAttr>();
+                for (const auto [input, offset, its_type] : llvm::zip(host.getInputs(), host.getOffsets(), types))
+                    h.inputs.push_back(std::make_unique<format::ArrayT>(array(its_type, input, offset)));
+                h.output = std::make_unique<format::ArrayT>(array(host.getType(), host.getOutput(), 0));
+                h.parameters.assign(host.getParameters().begin(), host.getParameters().end());
+                to.Set(std::move(h));
             });
+        return to;
+    }
+
+    format::ArrayT array(mlir::Type of, Value buffer, int64_t offset) {
+        const auto tensor_type = mlir::cast<mlir::RankedTensorType>(of);
+        format::ArrayT to;
+        to.at = std::make_unique<format::Place>(place(buffer, static_cast<uint64_t>(offset)));
+        to.type = type(tensor_type.getElementType());
+        to.shape = sizes(tensor_type.getShape());
         return to;
     }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common.h"
+#include "shapes.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
@@ -215,6 +216,16 @@ Value whole_power(Build& b, Value base, int64_t exponent) {
     return result ? result : b.splat(1, Build::element_of(base), Build::shape_of(base));
 }
 
+// Of integers, which the chip would compute in f32.
+Value power_on_host(Build& b, Value base, Value exponent) {
+    Shape shape = Build::shape_of(base);
+    if (!xnn::broadcast(shape, Build::shape_of(exponent))) refuse("base and exponent do not broadcast");
+    const Shape flat = {b.tensor(shape, Build::element_of(base)).getNumElements()};
+    if (Build::is_float(exponent)) exponent = b.cast(exponent, b.f32());
+    const Value inputs[] = {b.reshape(b.broadcast(base, shape), flat), b.reshape(b.broadcast(exponent, shape), flat)};
+    return b.reshape(b.host("power", inputs, flat, Build::element_of(base)), shape);
+}
+
 // The largest exponent whose power is multiplied.
 constexpr double kWholeMax = 64;
 
@@ -225,9 +236,9 @@ Values pow(Node& n) {
     const bool scalar =
         same && Build::rank_of(exponent) <= Build::rank_of(base) && Build::type_of(exponent).getNumElements() == 1;
     if (!Build::is_float(base)) {
-        if (!scalar || *same < 0 || *same > kWholeMax || *same != std::floor(*same))
-            refuse("powers of integers need a constant exponent from 0 to {}", kWholeMax);
-        return {whole_power(b, base, static_cast<int64_t>(*same))};
+        if (scalar && *same >= 0 && *same <= kWholeMax && *same == std::floor(*same))
+            return {whole_power(b, base, static_cast<int64_t>(*same))};
+        return {power_on_host(b, base, exponent)};
     }
     return {in_f32(b, base, [&](Value wide) {
         return scalar ? power(b, wide, *same) : power(b, wide, b.cast(exponent, b.f32()));
@@ -306,8 +317,11 @@ Values dropout(Node& n) {
     if (n.version < 7 && !n.flag("is_test"))
         refuse("the operator is for training (is_test is 0); export the model in evaluation mode");
     if (n.version >= 12 && n.optional(2)) {
-        const std::optional<double> training = n.splat(n[2]);
-        if (!training || *training != 0) refuse("dropout drops elements in training only; set training_mode to false");
+        const std::optional<double> training = n.splat(n[2]), ratio = n.optional(1) ? n.splat(n[1]) : 0.5;
+        if (!training) refuse("training_mode (input 2) must be a constant; export the model in evaluation mode");
+        if (*training != 0 && !ratio) refuse("the ratio (input 1) must be a constant in training");
+        if (*training != 0 && *ratio != 0)
+            refuse("dropout drops elements in training only; set training_mode to false");
     }
     return {n[0], n.b.splat(1, n.version < 10 ? Build::element_of(n[0]) : n.b.integer(1), Build::shape_of(n[0]))};
 }

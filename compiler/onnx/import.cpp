@@ -79,8 +79,9 @@ std::vector<Sizes> combinations(const std::map<std::string, std::vector<int64_t>
     return all;
 }
 
-// What the names of a graph, or of a call of a function, mean.
+// What the names of a graph, or of a call of a function, mean. A graph inside of a node also sees those around it.
 struct Scope {
+    Scope* outer = nullptr;
     std::map<std::string_view, int64_t> sets;
     std::unordered_map<std::string_view, Value> values;
     std::unordered_map<std::string_view, const onnx::TensorProto*> initialisers;
@@ -117,9 +118,7 @@ class Importer {
         const onnx::GraphProto& graph = model_->graph();
         Scope scope;
         read_sets(scope, model_->opset_import());
-        for (const onnx::TensorProto& tensor : graph.initializer())
-            if (!scope.initialisers.emplace(tensor.name(), &tensor).second)
-                refuse("there are two constants {}", in_quotes(tensor.name()));
+        read_constants(scope, graph);
         nodes_ = 0;
         build_.set_location(mlir::UnknownLoc::get(&context_));
         const mlir::func::FuncOp function = begin(name, graph, scope);
@@ -133,6 +132,13 @@ class Importer {
         const int64_t version = scope.sets.contains("") ? scope.sets[""] : 1;
         if (version < kOldestSet || version > kNewestSet)
             refuse("operator set {} is not known; export the model with operator set {} or less", version, kNewestSet);
+    }
+
+    static void read_constants(Scope& scope, const onnx::GraphProto& graph) {
+        for (const onnx::TensorProto& tensor : graph.initializer())
+            if (!scope.initialisers.emplace(tensor.name(), &tensor).second)
+                refuse("there are two constants {}", in_quotes(tensor.name()));
+        if (graph.sparse_initializer_size() > 0) throw BuildError("sparse constants are not supported");
     }
 
     // ---- The function
@@ -238,7 +244,7 @@ class Importer {
     std::optional<Value> value(Scope& scope, const std::string& name) {
         if (const auto found = scope.values.find(name); found != scope.values.end()) return found->second;
         const auto found = scope.initialisers.find(name);
-        if (found == scope.initialisers.end()) return std::nullopt;
+        if (found == scope.initialisers.end()) return scope.outer ? value(*scope.outer, name) : std::nullopt;
         build_.set_location(location(name));
         return scope.values[found->first] = tensors_.constant(build_, *found->second);
     }
@@ -297,16 +303,50 @@ class Importer {
                 Scope& scope) {
         if (const auto found = functions_.find({domain, node.op_type()}); found != functions_.end())
             return call_function(*found->second, inputs, std::move(attributes), scope.depth + 1);
-        if (!domain.empty()) throw BuildError("operators of this domain are not supported");
-        const Operator* const one = find_operator(node.op_type());
+        if (!domain.empty() && domain != kTrainingDomain)
+            throw BuildError("operators of this domain are not supported");
+        const Operator* const one = find_operator(domain, node.op_type());
         if (!one) throw BuildError(std::string(reason_against(node.op_type())));
-        const auto version = static_cast<int>(scope.sets.contains("") ? scope.sets[""] : 1);
+        const int64_t set = scope.sets.contains(domain) ? scope.sets[domain] : 1;
+        const auto version = static_cast<int>(std::clamp<int64_t>(set, 0, INT32_MAX));
         if (version < one->since || version > one->until)
             refuse("the operator is supported in the operator sets {} to {}", one->since, one->until);
         std::vector<bool> outputs;
         for (const std::string& output : node.output()) outputs.push_back(!output.empty());
-        Node view(version, std::move(inputs), std::move(outputs), std::move(attributes), build_, tensors_);
+        const mlir::Location here = build_.location();
+        const auto import_graph = [&](const onnx::GraphProto& graph, llvm::ArrayRef<Value> values) {
+            Values results = call_graph(graph, values, scope);
+            build_.set_location(here);
+            return results;
+        };
+        Node view(version, std::move(inputs), std::move(outputs), std::move(attributes), build_, tensors_,
+                  import_graph);
         return one->import(view);
+    }
+
+    Values call_graph(const onnx::GraphProto& graph, llvm::ArrayRef<Value> inputs, Scope& outer) {
+        if (outer.depth >= kDepthMax) refuse("graphs are inside of each other more than {} times", kDepthMax);
+        if (inputs.size() != static_cast<size_t>(graph.input_size()))
+            refuse("the graph {} has {} inputs instead of {}", in_quotes(graph.name()), graph.input_size(),
+                   inputs.size());
+        Scope scope;
+        scope.outer = &outer;
+        scope.sets = outer.sets;
+        scope.attributes = outer.attributes;
+        scope.depth = outer.depth + 1;
+        read_constants(scope, graph);
+        for (int i = 0; i < graph.input_size(); i++)
+            define(scope, graph.input(i).name(), inputs[static_cast<size_t>(i)]);
+        import_nodes(graph.node(), scope);
+        Values results;
+        for (const onnx::ValueInfoProto& output : graph.output()) {
+            const std::optional<Value> result = value(scope, output.name());
+            if (!result || !*result)
+                refuse("nothing computes the output {} of the graph {}", in_quotes(output.name()),
+                       in_quotes(graph.name()));
+            results.push_back(*result);
+        }
+        return results;
     }
 
     Values call_function(const onnx::FunctionProto& function, const std::vector<Value>& inputs, Attributes attributes,

@@ -29,6 +29,11 @@ std::optional<Shape> known(Node& n, Value indices) {
     return numbers ? std::optional(Shape(numbers->begin(), numbers->end())) : std::nullopt;
 }
 
+bool has_twice(Shape numbers) {
+    std::ranges::sort(numbers);
+    return std::ranges::adjacent_find(numbers) != numbers.end();
+}
+
 int64_t index_of(int64_t index, int64_t size) {
     if (index < -size || index >= size) refuse("there is no index {} in a dimension of {} elements", index, size);
     return index < 0 ? index + size : index;
@@ -144,33 +149,47 @@ Values gather_nd(Node& n) {
     return {n.b.gather(as_rows(n.b, n[0], rows.chosen), rows.numbers)};
 }
 
-// Rows of `data`, but those with the numbers are updates. The chip writes nowhere by index, so the numbers are
-// constant.
+// The reductions of a scatter: as operations of the chip, and as parameters of the host's function.
+struct ScatterReduction {
+    std::string_view name;
+    int64_t parameter;
+    Binary function;
+};
+constexpr ScatterReduction kReductions[] = {{"none", 0, {}},
+                                            {"add", 1, Binary::add},
+                                            {"mul", 2, Binary::mul},
+                                            {"max", 3, Binary::max},
+                                            {"min", 4, Binary::min}};
+
+// Rows of `data`, but those with the numbers are updates. The chip writes nowhere by index, so the host does, unless
+// the numbers are constant and different.
 Value scatter(Node& n, Value data, Value numbers, Value updates) {
     Build& b = n.b;
-    const std::optional<Shape> targets = known(n, b.reshape(numbers, {Build::type_of(numbers).getNumElements()}));
+    numbers = b.reshape(numbers, {Build::type_of(numbers).getNumElements()});
     const Shape shape = Build::shape_of(data);
-    require_short(shape[0]);
-    if (!targets) refuse("the chip writes nowhere by index, so the indices must be a constant");
-    if (Build::shape_of(updates)[0] != static_cast<int64_t>(targets->size()))
-        refuse("there are {} updates for {} indices", Build::shape_of(updates)[0], targets->size());
-    const std::string reduction = n.text("reduction", "none");
+    const int64_t count = Build::shape_of(numbers)[0];
+    if (Build::shape_of(updates)[0] != count)
+        refuse("there are {} updates for {} indices", Build::shape_of(updates)[0], count);
+    const std::string name = n.text("reduction", "none");
+    const auto* const reduction = std::ranges::find(kReductions, name, &ScatterReduction::name);
+    if (reduction == std::end(kReductions)) refuse("the reduction {} is not known", in_quotes(name));
+    const std::optional<Shape> targets = shape[0] <= kListMax ? known(n, numbers) : std::nullopt;
+    if (!targets || has_twice(*targets)) {
+        const int64_t columns = count_of(llvm::ArrayRef(shape).drop_front());
+        const auto on_host = [&](Value wide) {
+            const Value inputs[] = {b.reshape(wide, {shape[0], columns}), numbers,
+                                    b.reshape(b.cast(updates, Build::element_of(wide)), {count, columns})};
+            return b.reshape(
+                b.host("scatter", inputs, {shape[0], columns}, Build::element_of(wide), {reduction->parameter}), shape);
+        };
+        if (reduction->parameter == 0 || !Build::is_float(data)) return on_host(data);
+        return in_f32(b, data, on_host);
+    }
     Shape source(static_cast<size_t>(shape[0]));
     std::iota(source.begin(), source.end(), 0);
-    bool twice = false;
-    for (size_t i = 0; i < targets->size(); i++) {
-        int64_t& from = source[static_cast<size_t>(index_of((*targets)[i], shape[0]))];
-        twice = twice || from >= shape[0];
-        from = shape[0] + static_cast<int64_t>(i);
-    }
-    if (reduction != "none") {
-        static const std::map<std::string, Binary> functions = {
-            {"add", Binary::add}, {"mul", Binary::mul}, {"max", Binary::max}, {"min", Binary::min}};
-        const auto found = functions.find(reduction);
-        if (found == functions.end()) refuse("the reduction {} is not known", in_quotes(reduction));
-        if (twice) refuse("a reduction of several updates of one element is not supported");
-        updates = b.binary(found->second, b.take(data, *targets, 0), updates);
-    }
+    for (size_t i = 0; i < targets->size(); i++)
+        source[static_cast<size_t>(index_of((*targets)[i], shape[0]))] = shape[0] + static_cast<int64_t>(i);
+    if (reduction->parameter != 0) updates = b.binary(reduction->function, b.take(data, *targets, 0), updates);
     return b.take(b.concat({data, updates}, 0), source, 0);
 }
 
@@ -314,14 +333,21 @@ struct Tap {
     std::vector<float> weights;
 };
 
+struct Taps {
+    std::vector<Tap> list;
+    std::vector<float> outside;  // what elements beyond the input are; empty: there are none
+};
+
 struct Resizing {
     std::string mode, coordinates, nearest;
     double cubic = -0.75;
     bool exclude_outside = false;
+    std::vector<float> region;  // of tf_crop_and_resize: where it starts and ends in each axis
+    float outside = 0;          // the value of elements beyond the input
 };
 
-// Where element `to` of a resized dimension lies in the input.
-double coordinate(const Resizing& how, int64_t to, int64_t size, int64_t resized, double scale) {
+// Where element `to` of a resized dimension lies in the input; `axis`: its number among those that are resized.
+double coordinate(const Resizing& how, size_t axis, int64_t to, int64_t size, int64_t resized, double scale) {
     // What the scale makes of the size, before it is rounded down.
     const double length = scale * static_cast<double>(size);
     const auto x = static_cast<double>(to);
@@ -330,6 +356,13 @@ double coordinate(const Resizing& how, int64_t to, int64_t size, int64_t resized
     if (how.coordinates == "asymmetric") return x / scale;
     if (how.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
     if (how.coordinates == "align_corners") return length > 1 ? x * static_cast<double>(size - 1) / (length - 1) : 0;
+    if (how.coordinates == "tf_crop_and_resize") {
+        const auto first = static_cast<double>(how.region[axis]),
+                   last = static_cast<double>(how.region[how.region.size() / 2 + axis]);
+        const auto span = static_cast<double>(size - 1);
+        if (resized == 1) return 0.5 * (first + last) * span;
+        return first * span + x * (last - first) * span / static_cast<double>(resized - 1);
+    }
     if (how.coordinates == "half_pixel_symmetric") {
         const double adjustment = static_cast<double>(resized) / length;
         const double center = static_cast<double>(size) / 2;
@@ -355,11 +388,16 @@ std::vector<double> weights_at(const Resizing& how, double part) {
     return {far(part + 1), near(part), near(1 - part), far(2 - part)};
 }
 
-std::vector<Tap> taps_of(const Resizing& how, int64_t size, int64_t resized, double scale) {
+Taps taps_of(const Resizing& how, size_t axis, int64_t size, int64_t resized, double scale) {
     const size_t count = how.mode == "nearest" ? 1 : how.mode == "linear" ? 2 : 4;
     std::vector<Tap> taps(count);
+    std::vector<float> outside(static_cast<size_t>(resized));
+    bool any_outside = false;
     for (int64_t to = 0; to < resized; to++) {
-        const double x = coordinate(how, to, size, resized, scale);
+        const double x = coordinate(how, axis, to, size, resized, scale);
+        const bool is_outside = !how.region.empty() && (x < 0 || x > static_cast<double>(size - 1));
+        if (is_outside) outside[static_cast<size_t>(to)] = how.outside;
+        any_outside = any_outside || is_outside;
         double first = how.mode == "nearest" ? nearest(how, x) : std::floor(x);
         std::vector<double> weights = count == 1 ? std::vector<double>{1} : weights_at(how, x - first);
         if (count == 4) first--;
@@ -372,10 +410,11 @@ std::vector<Tap> taps_of(const Resizing& how, int64_t size, int64_t resized, dou
         for (size_t i = 0; i < count; i++) {
             const double at = std::clamp(first + static_cast<double>(i), 0.0, static_cast<double>(size - 1));
             taps[i].indices.push_back(static_cast<int64_t>(at));
-            taps[i].weights.push_back(static_cast<float>(weights[i] / sum));
+            taps[i].weights.push_back(is_outside ? 0 : static_cast<float>(weights[i] / sum));
         }
     }
-    return taps;
+    if (!any_outside) outside.clear();
+    return {taps, outside};
 }
 
 // Each element several times, without a list of indices.
@@ -389,10 +428,11 @@ Value repeated(Build& b, Value x, int64_t axis, int64_t times) {
     return b.reshape(b.broadcast(column, apart), together);
 }
 
-Value resize_axis(Build& b, Value x, int64_t axis, const std::vector<Tap>& taps) {
+Value resize_axis(Build& b, Value x, int64_t axis, const Taps& all) {
+    const std::vector<Tap>& taps = all.list;
     const int64_t size = Build::shape_of(x)[static_cast<size_t>(axis)];
     const auto resized = static_cast<int64_t>(taps[0].indices.size());
-    if (taps.size() == 1) {
+    if (taps.size() == 1 && all.outside.empty()) {
         const int64_t times = resized / size;
         bool regular = resized == size * times;
         for (int64_t i = 0; regular && i < resized; i++) regular = taps[0].indices[static_cast<size_t>(i)] == i / times;
@@ -404,7 +444,7 @@ Value resize_axis(Build& b, Value x, int64_t axis, const std::vector<Tap>& taps)
         const Value part = b.mul(b.take(x, tap.indices, axis), weights);
         sum = sum ? b.add(sum, part) : part;
     }
-    return sum;
+    return all.outside.empty() ? sum : b.add(sum, along_axis(b, b.floats(all.outside), axis, Build::rank_of(x)));
 }
 
 Value resize_to(Node& n, const Resizing& how, const std::vector<float>& scales, const Shape& sizes, const Shape& axes) {
@@ -422,11 +462,12 @@ Value resize_to(Node& n, const Resizing& how, const std::vector<float>& scales, 
                 refuse("dimension {} cannot have {} elements", axis, whole);
             const auto resized = static_cast<int64_t>(whole);
             const double scale = sizes.empty() ? static_cast<double>(scales[i]) : whole / static_cast<double>(size);
-            if (resized != size || scale != 1) x = resize_axis(n.b, x, axis, taps_of(how, size, resized, scale));
+            if (resized != size || scale != 1 || !how.region.empty())
+                x = resize_axis(n.b, x, axis, taps_of(how, i, size, resized, scale));
         }
         return x;
     };
-    return how.mode == "nearest" ? resize_all(n[0]) : in_f32(n.b, n[0], resize_all);
+    return how.mode == "nearest" && how.region.empty() ? resize_all(n[0]) : in_f32(n.b, n[0], resize_all);
 }
 
 Shape all_axes(Node& n) {
@@ -453,6 +494,11 @@ Values resize(Node& n) {
     if (n.text("keep_aspect_ratio_policy", "stretch") != "stretch")
         refuse("only the keep_aspect_ratio_policy 'stretch' is supported");
     const Shape axes = n.has("axes") ? n.integers("axes") : all_axes(n);
+    if (how.coordinates == "tf_crop_and_resize") {
+        how.region = n.constant_floats(1, "roi");
+        how.outside = n.number("extrapolation_value", 0);
+        if (how.region.size() != 2 * axes.size()) refuse("roi must have a start and an end for each axis");
+    }
     std::vector<float> scales;
     if (n.optional(2)) scales = n.constant_floats(2, "scales");
     const Shape sizes = scales.empty() ? n.constant_integers(3, "sizes") : Shape();
@@ -466,6 +512,38 @@ Values upsample(Node& n) {
     how.coordinates = "asymmetric";
     how.nearest = "floor";
     return {resize_to(n, how, n.version < 9 ? n.numbers("scales") : n.constant_floats(1, "scales"), {}, all_axes(n))};
+}
+
+// ---- Sequences of numbers ------------------------------------------------------------------------------------------
+
+// How often each sequence of a pool is in a row, with weights.
+Values tf_idf(Node& n) {
+    Build& b = n.b;
+    const Value numbers = n[0];
+    const Shape shape = Build::shape_of(numbers);
+    if (shape.empty() || shape.size() > 2) refuse("the input must be a row, or several");
+    if (n.has("pool_strings")) refuse("the chip has no strings");
+    const Shape pool = n.integers("pool_int64s"), columns = n.integers("ngram_indexes");
+    if (columns.empty()) refuse("the attribute ngram_indexes is missing");
+    const int64_t width = std::ranges::max(columns) + 1;
+    if (std::ranges::min(columns) < 0 || width > kListMax) refuse("a number of ngram_indexes is out of range");
+    Shape parameters = {n.integer("min_gram_length"), n.integer("max_gram_length"), n.integer("max_skip_count")};
+    llvm::append_range(parameters, n.integers("ngram_counts"));
+    const Shape rows = shape.size() == 1 ? Shape{1, shape[0]} : shape;
+    const Value inputs[] = {b.reshape(numbers, rows), b.cast(b.integers(pool), Build::element_of(numbers)),
+                            b.integers(columns)};
+    Value counts = b.host("ngrams", inputs, {rows[0], width}, b.f32(), parameters);
+    const std::string mode = n.text("mode", "");
+    if (mode != "TF" && mode != "IDF" && mode != "TFIDF") refuse("the mode {} is not known", in_quotes(mode));
+    if (mode == "IDF") counts = b.min(counts, 1);
+    if (const std::vector<float> weights = n.numbers("weights"); mode != "TF" && !weights.empty()) {
+        if (weights.size() != columns.size())
+            refuse("there are {} weights for {} sequences", weights.size(), columns.size());
+        std::vector<float> by_column(static_cast<size_t>(width), 1);
+        for (size_t i = 0; i < weights.size(); i++) by_column[static_cast<size_t>(columns[i])] = weights[i];
+        counts = b.mul(counts, b.floats(by_column));
+    }
+    return {shape.size() == 1 ? b.reshape(counts, {width}) : counts};
 }
 
 constexpr Operator kOperators[] = {
@@ -482,6 +560,7 @@ constexpr Operator kOperators[] = {
     {"Scatter", 9, 10, scatter_elements},
     {"ScatterElements", 11, 21, scatter_elements},
     {"ScatterND", 11, 21, scatter_nd},
+    {"TfIdfVectorizer", 9, 21, tf_idf},
     {"TopK", 1, 21, top_k},
     {"Trilu", 14, 21, trilu},
     {"Upsample", 7, 9, upsample},

@@ -70,6 +70,12 @@ mlir::Type Node::type(std::string_view name, int otherwise) const {
     return element_type(b.builder().getContext(), number < 0 || number > INT32_MAX ? 0 : static_cast<int>(number));
 }
 
+Values Node::graph(std::string_view name, llvm::ArrayRef<Value> inputs) const {
+    const AttributeProto* const found = find(name, AttributeProto::GRAPH);
+    if (!found || !found->has_g()) refuse("the attribute {} is missing", name);
+    return import_graph_(found->g(), inputs);
+}
+
 void Node::only(std::string_view name, int64_t supported) const {
     if (const int64_t number = integer(name, supported); number != supported)
         refuse("the attribute {} is {}, and only {} is supported", name, number, supported);

@@ -30,16 +30,20 @@ template <typename... Arguments>
 
 using Attributes = std::map<std::string_view, const onnx::AttributeProto*>;
 
+// Imports a graph inside of a node, with these values as its inputs, and returns its outputs.
+using ImportGraph = llvm::function_ref<Values(const onnx::GraphProto& graph, llvm::ArrayRef<Value> inputs)>;
+
 class Node {
    public:
     Node(int set, std::vector<Value> inputs, std::vector<bool> outputs, Attributes attributes, Build& build,
-         Tensors& tensors)
+         Tensors& tensors, ImportGraph import_graph)
         : version(set),
           b(build),
           inputs_(std::move(inputs)),
           outputs_(std::move(outputs)),
           attributes_(std::move(attributes)),
-          tensors_(tensors) {}
+          tensors_(tensors),
+          import_graph_(import_graph) {}
 
     // Of the operator set.
     const int version;
@@ -71,6 +75,8 @@ class Node {
     std::vector<std::string> texts(std::string_view name) const;
     const onnx::TensorProto* tensor(std::string_view name) const;
     mlir::Type type(std::string_view name, int otherwise) const;
+    // The graph of an attribute, which the node must have: imported here, each time that this is called.
+    Values graph(std::string_view name, llvm::ArrayRef<Value> inputs) const;
     // The only value that is supported of an attribute is its default.
     void only(std::string_view name, int64_t supported) const;
 
@@ -96,6 +102,7 @@ class Node {
     std::vector<bool> outputs_;
     Attributes attributes_;
     Tensors& tensors_;
+    ImportGraph import_graph_;
 };
 
 }  // namespace sidra::compiler

@@ -122,16 +122,32 @@ Values group_norm(Node& n) {
 
 Values batch_norm(Node& n) {
     Build& b = n.b;
-    n.only("training_mode", 0);
     if (n.version < 7 && !n.flag("is_test"))
         refuse("the operator is for training (is_test is 0); export the model in evaluation mode");
     n.only("spatial", 1);
     if (Build::rank_of(n[0]) < 2) refuse("the input has no channels");
     const auto wide = [&](Value vector) { return b.cast(vector, b.f32()); };
-    const Value inverse = b.unary(Unary::rsqrt, b.add(wide(n[4]), n.number("epsilon", 1e-5F)));
-    const Value factor = b.mul(inverse, wide(n[1]));
-    const Value bias = b.sub(wide(n[2]), b.mul(wide(n[3]), factor));
-    return {in_f32(b, n[0], [&](Value x) { return scaled(n, x, factor, bias); })};
+    const auto normalised = [&](Value average, Value variance) {
+        const Value factor = b.mul(b.unary(Unary::rsqrt, b.add(variance, n.number("epsilon", 1e-5F))), wide(n[1]));
+        const Value bias = b.sub(wide(n[2]), b.mul(average, factor));
+        return in_f32(b, n[0], [&](Value x) { return scaled(n, x, factor, bias); });
+    };
+    if (!n.flag("training_mode")) return {normalised(wide(n[3]), wide(n[4]))};
+    // With the mean and the variance of each channel, which the running ones approach.
+    if (!Build::is_float(n[0])) refuse("the operator takes floats");
+    const Value last = b.move_axis(b.cast(n[0], b.f32()), 1, 0);
+    const int64_t channels = Build::shape_of(last)[0];
+    const int64_t pixels = Build::type_of(last).getNumElements() / std::max<int64_t>(channels, 1);
+    const Value rows = b.reshape(last, {channels, pixels});
+    const Value average = mean(b, rows), difference = b.sub(rows, average);
+    const Value variance = b.reshape(mean(b, b.mul(difference, difference)), {channels});
+    const Value flat = b.reshape(average, {channels});
+    const double momentum = n.number("momentum", 0.9F);
+    const auto running = [&](size_t input, Value now) {
+        const Value next = b.add(b.mul(wide(n[input]), momentum), b.mul(now, 1 - momentum));
+        return b.cast(next, Build::element_of(n[input]));
+    };
+    return {normalised(flat, variance), running(3, flat), running(4, variance)};
 }
 
 Values lp_norm(Node& n) {

@@ -21,7 +21,8 @@ const Table& table() {
         Table result;
         for (const auto part : {elementwise_operators(), shape_operators(), index_operators(), reduction_operators(),
                                 normalisation_operators(), loss_operators(), product_operators(), window_operators(),
-                                recurrent_operators(), quantised_operators()})
+                                recurrent_operators(), quantised_operators(), sampling_operators(), signal_operators(),
+                                control_operators()})
             for (const Operator& one : part) result.emplace(one.name, one);
         return result;
     }();
@@ -34,22 +35,23 @@ struct Reason {
 };
 
 const Reason kReasons[] = {
-    {"control flow is not supported; export the model without it", {"If", "Loop", "Scan"}},
     {"sequences and optional values are not supported",
      {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
       "SequenceMap", "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement"}},
-    {"the chip has no strings",
-     {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "LabelEncoder"}},
-    {"the chip has no random numbers",
+    {"the chip has no strings", {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "LabelEncoder"}},
+    {"random numbers are not supported",
      {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}},
-    {"the operator is for training", {"Adam", "Adagrad", "Momentum", "Gradient"}},
+    {"the compiler derives no gradients; export the model without training", {"Gradient"}},
     {"the shape of its result depends on the values of its input", {"NonMaxSuppression", "Unique"}},
-    {"complex numbers are not supported", {"DFT", "STFT"}},
 };
 
 }  // namespace
 
-const Operator* find_operator(std::string_view name) {
+const Operator* find_operator(std::string_view domain, std::string_view name) {
+    if (domain == kTrainingDomain) {
+        const auto found = std::ranges::find(training_operators(), name, &Operator::name);
+        return found == training_operators().end() ? nullptr : &*found;
+    }
     const auto found = table().find(name);
     return found == table().end() ? nullptr : &found->second;
 }

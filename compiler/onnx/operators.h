@@ -38,9 +38,15 @@ std::span<const Operator> product_operators();
 std::span<const Operator> window_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> quantised_operators();
+std::span<const Operator> sampling_operators();
+std::span<const Operator> signal_operators();
+std::span<const Operator> control_operators();
+// Of the domain of this name.
+inline constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
+std::span<const Operator> training_operators();
 
-// Null: the table does not have it.
-const Operator* find_operator(std::string_view name);
+// Null: the table does not have it. domain: "" or that of training.
+const Operator* find_operator(std::string_view domain, std::string_view name);
 
 // Why the table does not have it, as the end of a sentence.
 std::string_view reason_against(std::string_view name);

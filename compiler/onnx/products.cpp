@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Products of matrices.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
 #include "common.h"
+#include "shapes.h"
 
 namespace sidra::compiler {
 
@@ -12,33 +14,68 @@ using xnn::Reduction;
 
 namespace {
 
+int64_t count_of(llvm::ArrayRef<int64_t> sizes) {
+    int64_t count = 1;
+    for (const int64_t size : sizes) count *= size;
+    return count;
+}
+
+// Of integers, which the chip multiplies with 8 bits only.
+Value product_on_host(Build& b, Value lhs, Value rhs) {
+    const Shape left = Build::shape_of(lhs), right = Build::shape_of(rhs);
+    const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
+    Shape outer(left.begin(), left.end() - 2);
+    if (!xnn::broadcast(outer, llvm::ArrayRef(right).drop_back(2))) refuse("the factors do not broadcast");
+    const auto matrices = [&](Value factor, int64_t rows, int64_t columns) {
+        Shape shape = outer;
+        shape.append({rows, columns});
+        return b.reshape(b.broadcast(factor, shape), {count_of(outer), rows, columns});
+    };
+    const Value inputs[] = {matrices(lhs, m, k), matrices(rhs, right[right.size() - 2], n)};
+    Shape shape = outer;
+    shape.append({m, n});
+    return b.reshape(b.host("product", inputs, {count_of(outer), m, n}, Build::element_of(lhs)), shape);
+}
+
+// Matrices of the last two dimensions.
+Values determinant(Node& n) {
+    Build& b = n.b;
+    const Shape shape = Build::shape_of(n[0]);
+    if (shape.size() < 2) refuse("the input must have at least two dimensions");
+    const auto outer = llvm::ArrayRef(shape).drop_back(2);
+    return {in_f32(b, n[0], [&](Value x) {
+        const Value matrices = b.reshape(x, {count_of(outer), shape[shape.size() - 2], shape.back()});
+        return b.reshape(b.host("determinant", {matrices}, {count_of(outer)}, b.f32()), outer);
+    })};
+}
+
 // A vector is a row on the left, and a column on the right; the result does not have this dimension.
 Value product(Build& b, Value lhs, Value rhs) {
     const Shape left = Build::shape_of(lhs), right = Build::shape_of(rhs);
     if (left.empty() || right.empty()) refuse("a factor is a scalar");
     const Value a = left.size() == 1 ? b.reshape(lhs, {1, left[0]}) : lhs;
     const Value c = right.size() == 1 ? b.reshape(rhs, {right[0], 1}) : rhs;
-    const Value result = b.matmul(a, c);
+    const Value result = Build::is_float(a) ? b.matmul(a, c) : product_on_host(b, a, c);
     Shape shape = Build::shape_of(result);
     if (right.size() == 1) shape.pop_back();
     if (left.size() == 1) shape.erase(shape.end() - (right.size() == 1 ? 1 : 2));
     return b.reshape(result, shape);
 }
 
-Values matmul(Node& n) {
-    if (!Build::is_float(n[0])) refuse("the chip multiplies matrices of floats, and of integers of 8 bits");
-    return {product(n.b, n[0], n[1])};
-}
+Values matmul(Node& n) { return {product(n.b, n[0], n[1])}; }
 
 Values gemm(Node& n) {
     Build& b = n.b;
     Value lhs = n[0], rhs = n[1];
     if (Build::rank_of(lhs) != 2 || Build::rank_of(rhs) != 2) refuse("the factors must be matrices");
-    if (!Build::is_float(lhs)) refuse("products of integers are not supported here; use MatMulInteger");
     if (n.flag("transA")) lhs = b.transpose(lhs, {1, 0});
     if (n.flag("transB")) rhs = b.transpose(rhs, {1, 0});
-    Value result = b.mul(b.matmul(lhs, rhs), n.number("alpha", 1));
-    if (const Value bias = n.optional(2)) result = b.add(result, b.mul(bias, n.number("beta", 1)));
+    const auto times = [&](Value value, float factor) { return factor == 1 ? value : b.mul(value, factor); };
+    const float alpha = n.number("alpha", 1), beta = n.number("beta", 1);
+    if (!Build::is_float(lhs) && (alpha != std::floor(alpha) || beta != std::floor(beta)))
+        refuse("alpha and beta of integers must be integers");
+    Value result = times(product(b, lhs, rhs), alpha);
+    if (const Value bias = n.optional(2)) result = b.add(result, times(bias, beta));
     return {result};
 }
 
@@ -71,12 +108,6 @@ Value arrange(Build& b, Value value, Letters letters, const Letters& kept) {
         shape.push_back(d == Letters::npos ? 1 : from[d]);
     }
     return b.reshape(b.transpose(value, permutation), shape);
-}
-
-int64_t count_of(llvm::ArrayRef<int64_t> sizes) {
-    int64_t count = 1;
-    for (const int64_t size : sizes) count *= size;
-    return count;
 }
 
 // The product of two operands, with the dimensions in `wanted`.
@@ -159,6 +190,7 @@ Values einsum(Node& n) {
 }
 
 constexpr Operator kOperators[] = {
+    {"Det", 11, 21, determinant},
     {"Einsum", 12, 21, einsum},
     {"Gemm", 1, 21, gemm},
     {"MatMul", 1, 21, matmul},

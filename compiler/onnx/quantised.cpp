@@ -136,39 +136,48 @@ Codes signed_codes(Build& b, Value x, Value zero) {
     return result;
 }
 
+// Images with the padding of their windows: outside are zeros, which are the zero point's code.
+Value padded(Node& n, const Codes& x, const Windows& windows) {
+    Build& b = n.b;
+    Shape before = {0}, after = {0};
+    llvm::append_range(before, windows.before);
+    llvm::append_range(after, windows.after);
+    before.push_back(0);
+    after.push_back(0);
+    if (const std::optional<double> zero = n.splat(x.zero)) return b.pad(x.codes, before, after, *zero);
+    const Value inside = b.pad(b.splat(1, b.integer(8), Build::shape_of(x.codes)), before, after);
+    return b.select(b.binary(Binary::ne, inside, 0), b.pad(x.codes, before, after), b.cast(x.zero, b.integer(8)));
+}
+
 // The sums of a convolution of integers, as images.
 Value convolution(Node& n, Value input, Value weights, Value input_zero, Value weight_zero) {
     Build& b = n.b;
-    const int64_t rank = Build::rank_of(input), groups = n.integer("group", 1);
+    const int64_t groups = n.integer("group", 1);
     const Codes x = signed_codes(b, images_of(b, input), input_zero),
-                w = signed_codes(b, filters_of(b, weights), weight_zero);
+                w = signed_codes(b, filters_of(b, weights, input), weight_zero);
     const Shape sizes = Build::shape_of(w.codes);
-    if (groups < 1 || sizes[3] % groups != 0) refuse("{} groups do not divide {} filters", groups, sizes[3]);
-    Windows windows = windows_of(n, Build::shape_of(x.codes), rank, {sizes[0], sizes[1]});
-    const std::optional<double> zero = n.splat(x.zero);
+    const int64_t filters = sizes.back(), k = Build::type_of(w.codes).getNumElements() / std::max<int64_t>(filters, 1);
+    if (groups < 1 || filters % groups != 0) refuse("{} groups do not divide {} filters", groups, filters);
     if (Build::rank_of(x.zero) != 0) refuse("the zero point of the images must be one number");
-    const bool padded = windows.before != Shape{0, 0} || windows.after != Shape{0, 0};
-    if (padded && !zero) refuse("the zero point of padded images must be a constant");
-    // Outside of the image are zeros, which are the zero point's code.
-    const Value images = padded ? b.pad(x.codes, {0, windows.before[0], windows.before[1], 0},
-                                        {0, windows.after[0], windows.after[1], 0}, *zero)
-                                : x.codes;
-    windows.before = windows.after = {0, 0};
-    Value sum = b.conv(images, w.codes, windows.in(b), groups);
-    const int64_t k = sizes[0] * sizes[1] * sizes[2];
+    Windows windows = windows_of(n, Build::shape_of(x.codes), llvm::ArrayRef(sizes).drop_back(2));
+    const Value images = padded(n, x, windows);
+    windows.before.assign(windows.before.size(), 0);
+    windows.after = windows.before;
+    Value sum = convolve(b, images, w.codes, windows, groups);
     const bool left = !is_zero(n, x.zero), right = !is_zero(n, w.zero);
     if (left) {
         // The sum of each filter.
-        const Value columns = b.matmul(b.splat(1, b.integer(8), {1, k}), b.reshape(w.codes, {k, sizes[3]}));
-        sum = b.sub(sum, b.mul(b.reshape(columns, {sizes[3]}), x.zero));
+        const Value columns = b.matmul(b.splat(1, b.integer(8), {1, k}), b.reshape(w.codes, {k, filters}));
+        sum = b.sub(sum, b.mul(b.reshape(columns, {filters}), x.zero));
     }
     if (right) {
         // The sum of each window, for each filter of a group.
-        const Value ones = b.splat(1, b.integer(8), {sizes[0], sizes[1], sizes[2], groups});
-        Value rows = b.conv(images, ones, windows.in(b), groups);
+        Shape one_each = sizes;
+        one_each.back() = groups;
+        Value rows = convolve(b, images, b.splat(1, b.integer(8), one_each), windows, groups);
         Shape shape = Build::shape_of(rows), wide = shape;
         shape.push_back(1);
-        wide.push_back(sizes[3] / groups);
+        wide.push_back(filters / groups);
         rows = b.reshape(b.broadcast(b.reshape(rows, shape), wide), Build::shape_of(sum));
         sum = b.sub(sum, b.mul(rows, w.zero));
     }
@@ -178,7 +187,7 @@ Value convolution(Node& n, Value input, Value weights, Value input_zero, Value w
 
 Values conv_integer(Node& n) {
     const Value sum = convolution(n, n[0], n[1], n.optional(2), n.optional(3));
-    return {from_images(n.b, sum, Build::rank_of(n[0]))};
+    return {from_images(n.b, sum)};
 }
 
 Values qlinear_conv(Node& n) {
@@ -191,7 +200,7 @@ Values qlinear_conv(Node& n) {
     };
     const Value scale = b.div(b.mul(number(n[1]), number(n[4])), number(n[6]));
     const Value result = to_integers(b, b.mul(b.cast(sum, b.f32()), scale), number(n[7]), Build::element_of(n[7]));
-    return {from_images(b, result, Build::rank_of(n[0]))};
+    return {from_images(b, result)};
 }
 
 constexpr Operator kOperators[] = {

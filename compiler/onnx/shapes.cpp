@@ -314,11 +314,15 @@ Values constant_of_shape(Node& n) {
 constexpr int64_t kRangeMax = 1 << 20;
 
 Values range(Node& n) {
+    static constexpr const char* kNames[] = {"start", "limit", "delta"};
     std::optional<Elements> all[3];
     for (size_t i = 0; i < 3; i++) {
         all[i] = n.elements(n[i]);
         if (!all[i] || all[i]->type.getNumElements() != 1 || all[i]->numbers.index() != all[0]->numbers.index())
-            refuse("start, limit and delta must be constants of one type");
+            refuse(
+                "{} (input {}) must be a constant of one number, and all of one type; export the model with "
+                "constant shapes",
+                kNames[i], i);
     }
     return std::visit(
         [&]<typename Numbers>(const Numbers& start) -> Values {

@@ -50,54 +50,6 @@ std::vector<std::byte> typed_bytes(const onnx::TensorProto& tensor) {
     }
 }
 
-template <typename Stored>
-Elements::Integers integers(Bytes bytes) {
-    Elements::Integers numbers;
-    for (size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
-        Stored number;
-        std::memcpy(&number, &bytes[at], sizeof number);
-        numbers.push_back(number);
-    }
-    return numbers;
-}
-
-Elements::Floats floats(Bytes bytes, mlir::Type type) {
-    Elements::Floats numbers(bytes.size() / element_bytes(type));
-    if (type.isF32()) {
-        if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-        return numbers;
-    }
-    const auto bits = integers<uint16_t>(bytes);
-    for (size_t i = 0; i < numbers.size(); i++) {
-        llvm::APFloat value(mlir::cast<mlir::FloatType>(type).getFloatSemantics(),
-                            llvm::APInt(16, static_cast<uint64_t>(bits[i])));
-        bool inexact;
-        value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &inexact);
-        numbers[i] = value.convertToFloat();
-    }
-    return numbers;
-}
-
-Elements elements_from(Bytes bytes, mlir::RankedTensorType type) {
-    const mlir::Type element = type.getElementType();
-    if (mlir::isa<mlir::FloatType>(element)) return {type, floats(bytes, element)};
-    switch (element.getIntOrFloatBitWidth()) {
-        case 64:
-            return {type, integers<int64_t>(bytes)};
-        case 32:
-            return {type, integers<int32_t>(bytes)};
-        case 16:
-            return {type, integers<int16_t>(bytes)};
-        case 8:
-            return {type, element.isUnsignedInteger() ? integers<uint8_t>(bytes) : integers<int8_t>(bytes)};
-        default:
-            break;
-    }
-    Elements::Integers truths = integers<uint8_t>(bytes);
-    for (int64_t& truth : truths) truth = truth != 0;
-    return {type, std::move(truths)};
-}
-
 // A number of an entry of external_data.
 uint64_t number_of(std::string_view text) {
     uint64_t number;

@@ -309,6 +309,7 @@ class Lowering {
             .Case<xnn::GatherOp>([&](auto gather) { return lower_gather(gather); })
             .Case<xnn::PoolOp>([&](auto pool) { return lower_pool(pool); })
             .Case<xnn::SortOp>([&](auto sort) { return lower_sort(sort); })
+            .Case<xnn::HostOp>([&](auto host) { return lower_host(host); })
             .Case<mlir::func::ReturnOp>([&](auto end) { return lower_return(end); })
             .Default([](mlir::Operation* other) {
                 return other->emitError("the chip has no call for ") << other->getName().getStringRef();
@@ -541,6 +542,25 @@ class Lowering {
                                       static_cast<uint64_t>(from->offset), from->type, static_cast<uint64_t>(rows),
                                       static_cast<uint64_t>(columns), static_cast<uint64_t>(values.shape.back()),
                                       static_cast<uint64_t>(columns * from->element()), op.getDescending());
+        return success();
+    }
+
+    LogicalResult lower_host(xnn::HostOp op) {
+        const View to = allocate(op.getType());
+        views_[op.getResult()] = to;
+        if (op.getType().getNumElements() == 0) return success();
+        llvm::SmallVector<Value> buffers;
+        llvm::SmallVector<mlir::Type> types;
+        llvm::SmallVector<int64_t> offsets;
+        for (const Value input : op.getInputs()) {
+            const mlir::FailureOr<View> from = as_dense(op, views_.at(input));
+            if (mlir::failed(from)) return failure();
+            buffers.push_back(from->buffer);
+            types.push_back(input.getType());
+            offsets.push_back(from->offset);
+        }
+        builder_.create<xbar::HostOp>(location_, op.getFunction(), buffers, to.buffer, offsets,
+                                      builder_.getTypeArrayAttr(types), op.getType(), op.getParameters());
         return success();
     }
 

@@ -55,6 +55,16 @@ Report examine(mlir::func::FuncOp function) {
     return report;
 }
 
+std::vector<OnHost> on_host(mlir::ModuleOp module) {
+    std::vector<OnHost> nodes;
+    module.walk([&](xnn::HostOp op) {
+        const std::vector<std::string> names = names_of(op.getLoc());
+        const OnHost node{names.empty() ? "?" : names.front(), op.getFunction().str()};
+        if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+    });
+    return nodes;
+}
+
 std::string explain(mlir::ModuleOp module) {
     std::string text;
     int variant = 0;
@@ -63,6 +73,7 @@ std::string explain(mlir::ModuleOp module) {
         if (several) text += fmt::format("variant {}\n", variant++);
         text += examine(function).text();
     }
+    for (const OnHost& node : on_host(module)) text += fmt::format("{} runs on the host ({}).\n", node.name, node.function);
     return text;
 }
 

@@ -27,6 +27,14 @@ struct Layer {
     int64_t steps() const { return (vectors + copies - 1) / copies; }
 };
 
+// What the host computes, because the chip cannot.
+struct OnHost {
+    std::string name;      // of the node
+    std::string function;  // libsidra/model/host.h
+
+    bool operator==(const OnHost&) const = default;
+};
+
 struct Report {
     std::vector<Layer> layers;
     double seconds = 0;  // that finding the copies took
@@ -40,7 +48,9 @@ struct Report {
 
 // The layers of a function behind xnn-weights (or xnn-group), with as many copies as the chip has room for.
 Report examine(mlir::func::FuncOp function);
-// A table for each function of the module.
+// What runs on the host, each node once.
+std::vector<OnHost> on_host(mlir::ModuleOp module);
+// A table for each function of the module, and the nodes on the host.
 std::string explain(mlir::ModuleOp module);
 
 // Gives each layer copies, so that the largest number of steps is as small as `crossbars` allow: the smallest T with

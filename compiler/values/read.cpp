@@ -10,6 +10,7 @@
 namespace sidra::compiler {
 
 using mlir::RankedTensorType;
+using xnn::Elements;
 
 uint64_t element_bytes(mlir::Type type) {
     const unsigned bits = type.getIntOrFloatBitWidth();
@@ -48,24 +49,60 @@ float half_to_float(uint16_t bits, const llvm::fltSemantics& semantics) {
     return value.convertToFloat();
 }
 
+template <typename Stored>
+Elements::Integers integers(Bytes bytes) {
+    Elements::Integers numbers;
+    for (size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
+        Stored number;
+        std::memcpy(&number, &bytes[at], sizeof number);
+        numbers.push_back(number);
+    }
+    return numbers;
+}
+
+Elements::Floats floats(Bytes bytes, mlir::Type type) {
+    Elements::Floats numbers(bytes.size() / element_bytes(type));
+    if (type.isF32()) {
+        if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+        return numbers;
+    }
+    const auto bits = integers<uint16_t>(bytes);
+    const llvm::fltSemantics& semantics = mlir::cast<mlir::FloatType>(type).getFloatSemantics();
+    for (size_t i = 0; i < numbers.size(); i++) numbers[i] = half_to_float(static_cast<uint16_t>(bits[i]), semantics);
+    return numbers;
+}
+
+}  // namespace
+
+Elements elements_from(Bytes bytes, mlir::RankedTensorType type) {
+    const mlir::Type element = type.getElementType();
+    if (mlir::isa<mlir::FloatType>(element)) return {type, floats(bytes, element)};
+    switch (element.getIntOrFloatBitWidth()) {
+        case 64:
+            return {type, integers<int64_t>(bytes)};
+        case 32:
+            return {type, integers<int32_t>(bytes)};
+        case 16:
+            return {type, integers<int16_t>(bytes)};
+        case 8:
+            return {type, element.isUnsignedInteger() ? integers<uint8_t>(bytes) : integers<int8_t>(bytes)};
+        default:
+            break;
+    }
+    Elements::Integers truths = integers<uint8_t>(bytes);
+    for (int64_t& truth : truths) truth = truth != 0;
+    return {type, std::move(truths)};
+}
+
+namespace {
+
 std::optional<std::vector<float>> floats_of(xnn::ConstantOp constant, const Store& store) {
     const RankedTensorType type = constant.getType();
     const mlir::Type element = type.getElementType();
+    if (!mlir::isa<mlir::FloatType>(element)) return std::nullopt;
     const auto bytes = read_bytes(constant.getValue(), type, store);
     if (!bytes) return std::nullopt;
-    std::vector<float> floats(static_cast<size_t>(type.getNumElements()));
-    if (element.isF32()) {
-        std::memcpy(floats.data(), bytes->data(), bytes->size());
-    } else if (element.isF16() || element.isBF16()) {
-        for (size_t i = 0; i < floats.size(); i++) {
-            uint16_t bits;
-            std::memcpy(&bits, bytes->data() + i * 2, 2);
-            floats[i] = half_to_float(bits, element.isF16() ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat());
-        }
-    } else {
-        return std::nullopt;
-    }
-    return floats;
+    return floats(*bytes, element);
 }
 
 }  // namespace
@@ -80,8 +117,7 @@ std::optional<std::vector<float>> read_floats(mlir::Value value, const Store& st
     if (!transpose) return std::nullopt;
     const auto from = read_floats(transpose.getInput(), store);
     if (!from) return std::nullopt;
-    const auto strides =
-        xnn::dense_strides(mlir::cast<RankedTensorType>(transpose.getInput().getType()).getShape());
+    const auto strides = xnn::dense_strides(mlir::cast<RankedTensorType>(transpose.getInput().getType()).getShape());
     const llvm::ArrayRef<int64_t> shape = transpose.getType().getShape();
     std::vector<float> to(from->size());
     llvm::SmallVector<int64_t> at(shape.size());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "evaluate.h"
 #include "store.h"
 #include "xnn.h"
 
@@ -15,6 +16,9 @@ namespace sidra::compiler {
 // its values are not in the store.
 std::optional<std::vector<std::byte>> read_bytes(mlir::Attribute value, mlir::RankedTensorType type,
                                                  const Store& store);
+
+// The elements in the bytes of a dense, row-major array of this type.
+xnn::Elements elements_from(Bytes bytes, mlir::RankedTensorType type);
 
 // The elements of a float constant, or of one that views (reshape, transpose) and casts make of it.
 std::optional<std::vector<float>> read_floats(mlir::Value value, const Store& store);

@@ -167,8 +167,10 @@ TEST(Models, EveryModelIsImportedOrRefused) {
                 }
             }
             if (!outcome.imported) refused[short_reason(outcome.reason)].insert(name);
-            // The data of bfloat16 is cut off instead of rounded, and has another type than the models say.
-            if (name.find("BFLOAT16") == std::string::npos) EXPECT_EQ(outcome.wrong, "") << name;
+            // The data of bfloat16 is cut off instead of rounded, and has another type than the models say. That of
+            // Adam has an epsilon that the model does not have.
+            if (name.find("BFLOAT16") == std::string::npos && name != "test_adam_multiple")
+                EXPECT_EQ(outcome.wrong, "") << name;
         }
     size_t count = 0;
     for (const auto& [reason, names] : refused) {
@@ -178,8 +180,8 @@ TEST(Models, EveryModelIsImportedOrRefused) {
     fmt::print("{} models: {} imported, {} more with inputs as constants, {} refused\n", all, imported, constant,
                count);
     EXPECT_EQ(imported + constant + count, all);
-    EXPECT_GE(imported, 741u);
-    EXPECT_GE(imported + constant, 845u);
+    EXPECT_GE(imported, 807u);
+    EXPECT_GE(imported + constant, 915u);
 }
 
 }  // namespace

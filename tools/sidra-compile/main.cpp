@@ -172,7 +172,7 @@ void main_inner(int argc, char** argv) {
         ->check(CLI::Range(1.0, 200.0))
         ->type_name("DB")
         ->needs("--calibrate");
-    app.add_flag("--explain", options.explain, "Print the layers, and what they need of the crossbars");
+    app.add_flag("--explain", options.explain, "Print the layers, what they need of the crossbars, and what runs on the host");
     app.add_flag("--no-cache", options.no_cache, "Compile even what was compiled before, and do not keep it");
     app.add_option("--cache-limit", options.cache_limit, "What the files kept for later may take, as 500MiB; 4GiB")
         ->transform(CLI::AsSizeValue(false))

@@ -105,7 +105,10 @@ typedef struct sidra_compile_options {
 	 */
 	bool no_cache;
 	uint64_t cache_limit;	/* bytes that all kept files may have, 0: 4 GiB; those that were not used for the longest time are removed */
-	/* Gets a sentence about what the cache did: a copy, a damaged or missing file, a folder that cannot be written; NULL: none. */
+	/*
+	 * Gets a sentence about what people may want to know: what the cache did, which nodes the host computes because the chip cannot, and what a
+	 * target for the accuracy needs; NULL: none.
+	 */
 	void (*note)(void *user, const char *text);
 	sidra_optimization optimization;	/* not with a pipeline */
 } sidra_compile_options;

@@ -55,3 +55,51 @@ func.func @sort(%b: !xbar.buffer<64>, %v: !xbar.buffer<16>, %i: !xbar.buffer<16>
   xbar.sort %b + 0, %v, %i of f32 [1 x 16] count 4 stride 64 : !xbar.buffer<64>, !xbar.buffer<16>, !xbar.buffer<16>
   return
 }
+
+// -----
+
+func.func @host(%b: !xbar.buffer<64>, %o: !xbar.buffer<64>) {
+  // expected-error @+1 {{cannot call determinant: the input must be}}
+  xbar.host "determinant"(%b) [0] [tensor<1x2x3xf32>] to %o tensor<1xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<64>
+  return
+}
+
+// -----
+
+func.func @host_types(%b: !xbar.buffer<64>, %o: !xbar.buffer<64>) {
+  // expected-error @+1 {{has arrays of types that the chip lacks}}
+  xbar.host "determinant"(%b) [0] [tensor<1x2x2xf64>] to %o tensor<1xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<64>
+  return
+}
+
+// -----
+
+func.func @host_offsets(%b: !xbar.buffer<64>, %o: !xbar.buffer<64>) {
+  // expected-error @+1 {{needs a type and an offset for each input}}
+  xbar.host "determinant"(%b) [] [tensor<1x2x2xf32>] to %o tensor<1xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<64>
+  return
+}
+
+// -----
+
+func.func @host_input(%b: !xbar.buffer<64>, %o: !xbar.buffer<64>) {
+  // expected-error @+1 {{leaves the buffer of input 0}}
+  xbar.host "determinant"(%b) [52] [tensor<1x2x2xf32>] to %o tensor<1xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<64>
+  return
+}
+
+// -----
+
+func.func @host_output(%b: !xbar.buffer<64>, %o: !xbar.buffer<4>) {
+  // expected-error @+1 {{leaves the buffer of its output}}
+  xbar.host "determinant"(%b) [0] [tensor<2x2x2xf32>] to %o tensor<2xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<4>
+  return
+}
+
+// -----
+
+func.func @host_overlap(%b: !xbar.buffer<64>) {
+  // expected-error @+1 {{has an input in the buffer of its output}}
+  xbar.host "determinant"(%b) [0] [tensor<1x2x2xf32>] to %b tensor<1xf32> parameters [] : !xbar.buffer<64> to !xbar.buffer<64>
+  return
+}

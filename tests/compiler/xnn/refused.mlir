@@ -148,6 +148,14 @@ func.func @codes_without_zero(%x: tensor<3x2xui8>, %w: tensor<2x1xi8>, %s: tenso
 
 // -----
 
+func.func @no_function(%x: tensor<2xf32>) {
+  // expected-error @+1 {{calls 'nonsense', which is no function of the host}}
+  %0 = xnn.host "nonsense"(%x) [] : tensor<2xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @range_of_three(%x: tensor<3x2xf32>, %w: tensor<2x1xi8>, %s: tensor<1xf32>) -> tensor<3x1xf32> {
   // expected-error @below {{needs a range of two finite numbers in order}}
   %0 = xnn.linear %x, %w, %s {range = array<f32: 0.0, 1.0, 2.0>} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
@@ -168,4 +176,12 @@ func.func @no_step(%x: tensor<3xf32>) -> tensor<3xui8> {
   // expected-error @below {{needs a step above 0}}
   %0 = xnn.quantise %x step 0.0 zero 0 : tensor<3xf32> -> tensor<3xui8>
   return %0 : tensor<3xui8>
+}
+
+// -----
+
+func.func @host(%x: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{cannot call determinant: the input must be of matrices x rows x columns}}
+  %0 = xnn.host "determinant"(%x) [] : tensor<2x3x4xf32> -> tensor<2xf32>
+  return
 }
