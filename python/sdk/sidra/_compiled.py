@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Compiled models in files (docs/sidra-format.md)."""
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import NamedTuple, Optional, Union
+
+from . import _core
+from ._device import Device
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Tensor(NamedTuple):
+    """An input or output: a dense array."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Variant(NamedTuple):
+    """A model for one shape of each input."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    calls: int
+    """Operations of the chip in one run."""
+
+
+def variants_of(model: _core.Model) -> tuple[Variant, ...]:
+    def tensors(all: list[tuple[str, str, list[int]]]) -> tuple[Tensor, ...]:
+        return tuple(Tensor(name, dtype, tuple(shape)) for name, dtype, shape in all)
+
+    return tuple(Variant(tensors(inputs), tensors(outputs), calls) for inputs, outputs, calls in model.variants)
+
+
+class Compiled:
+    """What sidra.compile() and sidra.load() return; Chip.deploy() takes it. The file stays as it is until then.
+
+    name                what was compiled
+    variants            inputs and outputs, for each set of shapes that the model takes
+    size_bytes          of the file
+    crossbar_count      crossbars that its matrices take, with two cells for each weight
+    simulated_accuracy  the share of calib_data's labels that it met on the model of the chip, 0 to 1; None: compile() got no labels. A file has
+                        no place for it: load() does not know it.
+    """
+
+    def __init__(self, path: Path, *, folder: Optional[tempfile.TemporaryDirectory[str]] = None, simulated_accuracy: Optional[float] = None):
+        self.path = os.fspath(path)
+        self._folder = folder  # is removed with this object
+        self.simulated_accuracy = simulated_accuracy
+        model = _core.Model(Device(private=True)._core, self.path)
+        self.name = model.name
+        self.variants = variants_of(model)
+        self.crossbar_count = model.crossbars
+
+    @property
+    def size_bytes(self) -> int:
+        return os.path.getsize(self.path)
+
+    def save(self, path: Path) -> None:
+        """Writes the file, which appears complete or not at all."""
+        target = os.fspath(path)
+        temporary = f"{target}.{os.getpid()}.new"
+        try:
+            shutil.copyfile(self.path, temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+            raise
+
+    def __repr__(self) -> str:
+        return f"sidra.Compiled({self.name!r}, size_bytes={self.size_bytes}, crossbar_count={self.crossbar_count})"
+
+
+def load(path: Path) -> Compiled:
+    """The compiled model in a file of save() or of sidra-compile."""
+    return Compiled(path)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Networks as ONNX files, which the compiler reads."""
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from . import _core
+
+PROTO_BYTES_MAX = 2**31 - 1  # of one message; weights beyond that are in a file of their own
+
+
+def _path(folder: str, name: str) -> str:
+    """Compiled models are called as their file."""
+    return os.path.join(folder, (re.sub(r"[^\w.-]+", "_", name)[:100] or "network") + ".onnx")
+
+
+def _save_proto(model: Any, path: str) -> None:
+    import onnx
+
+    if model.ByteSize() <= PROTO_BYTES_MAX:
+        onnx.save_model(model, path)
+    else:
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)  # saving puts the names of files into the model
+        onnx.save_model(copy, path, save_as_external_data=True, location="weights")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """PyTorch's exporter reports operators of packages that are not installed, constants that it cannot fold, and its own use of old functions."""
+    logs = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript")]
+    levels = [log.level for log in logs]
+    try:
+        for log in logs:
+            log.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+
+
+def _arguments(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    import torch
+
+    def tensor(value: Any) -> Any:
+        return torch.as_tensor(value) if hasattr(value, "__array__") else value
+
+    if isinstance(example_inputs, Mapping):
+        return (), {name: tensor(value) for name, value in example_inputs.items()}
+    if isinstance(example_inputs, (tuple, list)):
+        return tuple(tensor(value) for value in example_inputs), {}
+    return (tensor(example_inputs),), {}
+
+
+def _check_module(module: Any, name: str, example_inputs: Any) -> None:
+    if any(part.training for part in module.modules()):
+        raise ValueError(f"{name} is in training mode, in which layers such as dropout compute something else; call model.eval() first")
+    if any(value.device.type != "cpu" for value in (*module.parameters(), *module.buffers())):
+        raise ValueError(f"{name} has parameters on a device, but PyTorch exports modules on the CPU; call model.cpu() first")
+    if example_inputs is None:
+        raise ValueError(f"{name} cannot be exported without inputs; give them as example_inputs or in calib_data")
+
+
+def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
+    import torch
+
+    try:
+        with torch.no_grad(), _quiet():
+            if isinstance(model, torch.nn.Module):
+                arguments, named = _arguments(example_inputs)
+                model = torch.export.export(model, arguments, named)
+            exported = torch.onnx.export(model, dynamo=True, verbose=False)
+            assert exported is not None  # it is if export() writes the file itself
+            exported.save(path)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"PyTorch's exporter needs the package {error.name}: pip install {error.name}") from error
+    except Exception as error:
+        raise _core.CompileError(f"{name}: PyTorch cannot export it: {error}") from error
+
+
+def onnx_file(model: Any, example_inputs: Any, folder: str) -> str:
+    """The path of the network's file, which is in the folder unless the model is a path itself."""
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path}: there is no such file")
+        return path
+    # Whoever has such an object has imported its package.
+    onnx, torch = sys.modules.get("onnx"), sys.modules.get("torch")
+    if onnx and isinstance(model, onnx.ModelProto):
+        path = _path(folder, model.graph.name)
+        _save_proto(model, path)
+    elif torch and isinstance(model, torch.nn.Module):
+        name = type(model).__name__
+        path = _path(folder, name)
+        _check_module(model, name, example_inputs)
+        _save_torch(model, name, example_inputs, path)
+    elif torch and isinstance(model, torch.export.ExportedProgram):
+        path = _path(folder, "program")
+        _save_torch(model, "program", None, path)
+    else:
+        raise TypeError(f"model: expected a path, an onnx.ModelProto, a torch.nn.Module or a torch.export.ExportedProgram, not {type(model).__name__}")
+    return path

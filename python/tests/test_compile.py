@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: MIT
+"""sidra.compile() and what it returns: against PyTorch and onnxruntime."""
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+import sidra
+import torch
+from onnx import TensorProto, helper
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(50, 64)
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation="gelu"), 2, enable_nested_tensor=False)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, ids):
+        return self.head(self.layers(self.embedding(ids)).mean(1))
+
+
+def convolutional():
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1, groups=2), nn.SiLU(),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+
+
+class Gated(nn.Module):
+    """Two layers with one input, one with a normalisation by columns and with a GELU that is spelled out."""
+
+    def __init__(self):
+        super().__init__()
+        self.value, self.gate = nn.Linear(32, 64), nn.Linear(32, 64)
+        self.scale, self.shift = nn.Parameter(torch.rand(64)), nn.Parameter(torch.rand(64))
+
+    def forward(self, x):
+        gate = (self.gate(x) + self.shift) * self.scale
+        return self.value(x) * (0.5 * gate * (1 + torch.tanh(0.7978845608028654 * (gate + 0.044715 * (gate * gate * gate)))))
+
+
+def scattered(module):
+    """Layers that are copies of each other would share their matrices."""
+    torch.manual_seed(1)
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    for name, buffer in module.named_buffers():
+        if name.endswith("running_mean"):
+            nn.init.normal_(buffer, std=0.2)
+        elif name.endswith("running_var"):
+            nn.init.uniform_(buffer, 0.5, 2)
+    return module.eval()
+
+
+def cosine(a, b):
+    a, b = numpy.asarray(a, numpy.float64).ravel(), numpy.asarray(b, numpy.float64).ravel()
+    return a @ b / numpy.linalg.norm(a) / numpy.linalg.norm(b)
+
+
+def expected(module, *inputs):
+    with torch.no_grad():
+        return module(*inputs).numpy()
+
+
+def proto(nodes, inputs, outputs, constants=(), name="graph"):
+    """A ModelProto. inputs, outputs: (name, type, shape)."""
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info(*i) for i in inputs], [helper.make_tensor_value_info(*o) for o in outputs],
+                              [onnx.numpy_helper.from_array(value, key) for key, value in dict(constants).items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    return model
+
+
+def add(type=TensorProto.FLOAT, shape=(2, 3)):
+    return proto([helper.make_node("Add", ["a", "b"], ["sum"])], [("a", type, shape), ("b", type, shape)], [("sum", type, shape)])
+
+
+@pytest.fixture
+def chip():
+    with sidra.Chip(sidra.Device(private=True)) as chip:
+        yield chip
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    """A module, and inputs for it."""
+    return scattered(Encoder()), torch.randint(0, 50, (2, 16), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def compiled(encoder):
+    return sidra.compile(encoder[0], example_inputs=encoder[1])
+
+
+def at_each_level(module, *inputs):
+    model = torch.onnx.export(torch.export.export(module, inputs), dynamo=True, verbose=False).model_proto
+    return [sidra.compile(model, optimization_level=level) for level in (0, 1, 2)]
+
+
+# ---- What can be compiled ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_transformer_is_near_pytorch(chip, encoder, compiled):
+    module, ids = encoder
+    model = chip.deploy(compiled)
+    for seed in range(3):
+        ids = torch.randint(0, 50, (2, 16), generator=torch.Generator().manual_seed(seed))
+        result = chip.infer(ids)
+        assert isinstance(result, numpy.ndarray) and result.dtype == numpy.float32
+        assert cosine(result, expected(module, ids)) > 0.999
+        assert (chip.infer(ids.numpy()) == result).all() and (model.infer(ids=ids.tolist()) == result).all()
+    assert compiled.name == "Encoder"
+    (variant,) = compiled.variants
+    assert variant.inputs == (sidra.Tensor("ids", "int64", (2, 16)),) and variant.outputs[0][1:] == ("float32", (2, 10))
+    seconds, joules = model.cost
+    assert seconds > 0 and joules > 0
+
+
+def test_matrices_take_crossbars(compiled):
+    # Two cells for each weight: 256 x 128 weights in a crossbar. Q, K and V are one matrix of 192 columns; the head has one of 64 x 10.
+    assert compiled.crossbar_count == 2 * (2 + 1 + 1 + 1) + 1
+    assert compiled.size_bytes > 2 * (64 * 192 + 64 * 64 + 2 * 64 * 128) + 64 * 10
+
+
+def test_images_from_a_module_a_program_a_proto_and_a_file(chip, tmp_path):
+    module, images = scattered(convolutional()), torch.randn(4, 3, 16, 16)
+    program = torch.export.export(module, (images,))
+    file = tmp_path / "network.onnx"
+    torch.onnx.export(program, dynamo=True, verbose=False).save(file)
+    want = expected(module, images)
+    assert numpy.allclose(onnxruntime.InferenceSession(file).run(None, {"input": images.numpy()})[0], want, atol=1e-4)
+    results = []
+    for model, options in ((module, {"example_inputs": {"input": images}}), (program, {}), (onnx.load(file), {}), (file, {}), (str(file), {})):
+        with chip.deploy(sidra.compile(model, **options)) as deployed:
+            results.append(deployed.infer(images))
+    assert cosine(results[0], want) > 0.999
+    for result in results[1:]:
+        assert (result == results[0]).all()
+
+
+def test_dimensions_without_a_size(chip):
+    module, shapes = scattered(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))), ({0: torch.export.Dim("rows")},)
+    program = torch.export.export(module, (torch.randn(5, 16),), dynamic_shapes=shapes)
+    with pytest.raises(sidra.CompileError, match="dimension 0 of the input 'input' has no size; give it with --dim"):
+        sidra.compile(program)
+    with pytest.raises(sidra.CompileError, match="a dimension 'columns'"):
+        sidra.compile(program, dimensions={"input[0]": 3, "columns": 2})
+    by_place = sidra.compile(program, dimensions={"input[0]": 3})
+    # The program itself does not keep the name.
+    by_name = sidra.compile(torch.onnx.export(program, dynamo=True, verbose=False, dynamic_shapes=shapes).model_proto, dimensions={"rows": 3})
+    x = torch.randn(3, 16)
+    for compiled in (by_place, by_name):
+        assert cosine(chip.deploy(compiled).infer(x), expected(module, x)) > 0.999
+
+
+def test_several_inputs_and_outputs(chip):
+    model = proto([helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("MatMul", ["sum", "w"], ["product"])],
+                  [("a", TensorProto.FLOAT, (2, 3)), ("b", TensorProto.FLOAT, (1, 3))],
+                  [("sum", TensorProto.FLOAT, (2, 3)), ("product", TensorProto.FLOAT, (2, 1))], {"w": numpy.ones((3, 1), numpy.float32)})
+    chip.deploy(sidra.compile(model))
+    a, b = numpy.float32([[1, 2, 3], [4, 5, 6]]), numpy.float32([[1, 0, 1]])
+    for inputs, named in (((a, b), {}), ((a,), {"b": b}), ((), {"b": b, "a": a}), ((a.tolist(), b.tolist()), {}), ((numpy.asfortranarray(a), b), {})):
+        total, product = chip.infer(*inputs, **named)
+        assert (total == a + b).all()
+        assert numpy.allclose(product, (a + b).sum(1, keepdims=True), rtol=0.01)
+
+
+@pytest.mark.parametrize("type, dtype", [(TensorProto.FLOAT16, "float16"), (TensorProto.BFLOAT16, "bfloat16"), (TensorProto.INT32, "int32"),
+                                         (TensorProto.INT64, "int64")])
+def test_types_of_arrays(chip, type, dtype):
+    chip.deploy(sidra.compile(add(type)))
+    a, b = torch.arange(6, dtype=getattr(torch, dtype)).reshape(2, 3), torch.full((2, 3), 2, dtype=getattr(torch, dtype))
+    result = chip.infer(a, b)
+    assert result.dtype.name == dtype and (result.astype(numpy.float64) == (a + b).double().numpy()).all()
+    assert (chip.infer(result, b).astype(numpy.float64) == (a + b + b).double().numpy()).all()
+    assert (chip.infer([[0, 1, 2], [3, 4, 5]], b) == result).all()
+
+
+# ---- Levels of optimisation ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_level_1_needs_fewer_calls(chip, encoder, compiled):
+    module, ids = encoder
+    levels = at_each_level(module, ids)
+    calls = [level.variants[0].calls for level in levels]
+    assert calls[0] > 2 * calls[1] and calls[1] >= calls[2] == compiled.variants[0].calls
+    results = [chip.deploy(level).infer(ids) for level in levels]
+    assert numpy.allclose(results[0], results[1], rtol=1e-5, atol=1e-6)
+    assert cosine(results[2], expected(module, ids)) > 0.999
+
+
+def test_levels_merge_matrices_and_replace_arithmetic(chip):
+    module, x = scattered(Gated()), torch.randn(8, 32)
+    levels = at_each_level(module, x)
+    assert [level.crossbar_count for level in levels] == [2, 1, 1]
+    results = [chip.deploy(level).infer(x) for level in levels]
+    assert numpy.allclose(results[0], results[1], rtol=1e-5, atol=1e-6)
+    assert numpy.allclose(results[1], results[2], rtol=1e-3, atol=1e-3) and (results[1] != results[2]).any()
+    assert cosine(results[2], expected(module, x)) > 0.999
+    calls = [level.variants[0].calls for level in levels]
+    assert calls[0] > calls[1] >= calls[2]
+
+
+# ---- Accuracy ------------------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A network for scikit-learn's digits, trained; images and labels that it was not trained with."""
+    from sklearn.datasets import load_digits
+
+    torch.manual_seed(1)
+    data = load_digits()
+    order = torch.randperm(len(data.target))
+    images, labels = torch.tensor(data.images, dtype=torch.float32)[order, None] / 16, torch.tensor(data.target)[order]
+    module = nn.Sequential(nn.Conv2d(1, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10))
+    optimizer = torch.optim.Adam(module.parameters(), 4e-3)
+    for _ in range(15):
+        for part in torch.randperm(1200).split(64):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(images[part]), labels[part]).backward()
+            optimizer.step()
+    return module.eval(), images[1200:], labels[1200:]
+
+
+def test_accuracy_of_digits(chip, digits):
+    module, images, labels = digits
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, labels), 64)
+    compiled = sidra.compile(module, calib_data=data)
+    assert compiled.variants[0].inputs[0].shape == (64, 1, 8, 8)
+    exact = (expected(module, images).argmax(1) == labels.numpy()).mean()
+    assert exact > 0.9
+    assert abs(compiled.simulated_accuracy - exact) <= 0.01
+    # The same, counted by hand.
+    chip.deploy(compiled)
+    padded = torch.cat([images, images[:-len(images) % 64]])
+    logits = numpy.concatenate([chip.infer(part) for part in padded.split(64)])[:len(images)]
+    assert compiled.simulated_accuracy == (logits.argmax(1) == labels.numpy()).mean()
+    # Batches of any size give the same.
+    several = sidra.compile(module, example_inputs=images[:50], calib_data=[({"input": images.numpy()}, labels.numpy())])
+    assert several.simulated_accuracy == compiled.simulated_accuracy
+    wrong = sidra.compile(module, calib_data=[(images[:64], (labels[:64] + 1) % 10)])
+    assert wrong.simulated_accuracy <= 1 - exact
+
+
+def test_there_is_no_accuracy_without_labels(digits):
+    module, images, _ = digits
+    assert sidra.compile(module, calib_data=[images[:2]]).simulated_accuracy is None
+    assert sidra.compile(module, example_inputs=images[:2]).simulated_accuracy is None
+
+
+# ---- Files ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_files(chip, tmp_path, encoder, compiled):
+    file = tmp_path / "encoder.sidra"
+    compiled.save(file)
+    assert os.listdir(tmp_path) == ["encoder.sidra"] and file.stat().st_size == compiled.size_bytes
+    loaded = sidra.load(file)
+    assert (loaded.name, loaded.variants, loaded.crossbar_count, loaded.simulated_accuracy) == ("Encoder", compiled.variants, compiled.crossbar_count, None)
+    assert (chip.deploy(loaded).infer(encoder[1]) == chip.deploy(compiled).infer(encoder[1])).all()
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(sidra.Error, match="encoder.sidra"):
+        sidra.load(file)
+    with pytest.raises(sidra.Error, match="SIDRA_ERROR_NOT_FOUND"):
+        sidra.load(tmp_path / "missing.sidra")
+    with pytest.raises(FileNotFoundError):
+        compiled.save(tmp_path / "missing" / "encoder.sidra")
+
+
+def test_the_package_needs_neither_pytorch_nor_onnx_nor_the_compiler(tmp_path):
+    file = tmp_path / "add.sidra"
+    sidra.compile(add()).save(file)
+    code = f"""
+import sys
+sys.modules["torch"] = sys.modules["onnx"] = None
+import sidra
+with sidra.Chip() as chip:
+    chip.deploy(sidra.load({str(file)!r}))
+    assert (chip.infer([[1, 2, 3], [4, 5, 6]], [[1, 1, 1], [1, 1, 1]]) == [[2, 3, 4], [5, 6, 7]]).all()
+try:
+    sidra.compile({str(tmp_path / "x.onnx")!r})
+except ImportError as error:
+    print(error)
+"""
+    onnx.save_model(add(), tmp_path / "x.onnx")
+    environment = {**os.environ, "SIDRA_COMPILER_LIBRARY": str(tmp_path / "no-compiler.so"), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    output = subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "needs the library of SIDRA's compiler" in output and "no-compiler.so" in output and "make compiler" in output
+
+
+def test_a_package_that_the_exporter_lacks_is_named(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "onnxscript"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(ImportError, match="pip install onnxscript"):
+        sidra.compile(nn.Linear(2, 2).eval(), example_inputs=torch.zeros(1, 2))
+
+
+# ---- Chips ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_several_models_at_once(chip, encoder, compiled):
+    with pytest.raises(sidra.Error, match="no model is deployed"):
+        chip.infer(1)
+    free = chip.device.info["crossbars_free"]
+    seen = []
+    first = chip.deploy(compiled, progress=lambda done, total: seen.append((done, total)))
+    assert seen and seen[-1][0] == seen[-1][1] == 2 * (64 * 192 + 64 * 64 + 2 * 64 * 128) + 64 * 10
+    assert chip.device.info["crossbars_free"] == free - compiled.crossbar_count
+    second = chip.deploy(sidra.compile(add()))
+    assert chip.models == (first, second)
+    with pytest.raises(sidra.Error, match="2 models are deployed"):
+        chip.infer(encoder[1])
+    ones = numpy.ones((2, 3), numpy.float32)
+    assert (second.infer(ones, ones) == 2).all() and first.infer(encoder[1]).shape == (2, 10)
+    first.close()
+    first.close()
+    assert chip.device.info["crossbars_free"] == free
+    assert (chip.infer(ones, ones) == 2).all()
+    for call in (first.infer, first.infer_async):
+        with pytest.raises(sidra.Error, match="the model was closed"):
+            call(encoder[1])
+    chip.close()
+    assert chip.models == ()
+
+
+def test_threads_take_turns(chip):
+    chip.deploy(sidra.compile(add(shape=(64, 64))))
+    wrong = []
+
+    def work(number):
+        for k in range(50):
+            a, b = numpy.full((64, 64), number, numpy.float32), numpy.full((64, 64), k, numpy.float32)
+            if (chip.infer(a, b) != number + k).any():
+                wrong.append((number, k))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_interpreter_runs_meanwhile(chip):
+    size = 1024
+    square = [size, size]
+    chip.deploy(sidra.compile(proto([helper.make_node("MatMul", ["a", "b"], ["c"])], [("a", TensorProto.FLOAT, square), ("b", TensorProto.FLOAT, square)],
+                                    [("c", TensorProto.FLOAT, square)])))
+    a = numpy.eye(size, dtype=numpy.float32)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)  # nobody takes the lock from a thread that holds it
+    try:
+        turns = 0
+        future = chip.infer_async(a, a)
+        while not future.done():
+            turns += 1
+            time.sleep(1e-4)
+    finally:
+        sys.setswitchinterval(interval)
+    assert turns > 5 and (future.result() == a).all()
+
+
+def test_futures(chip):
+    model = chip.deploy(sidra.compile(add()))
+    a = numpy.zeros((2, 3), numpy.float32)
+    futures = []
+    for number in range(20):
+        a[:] = number  # each call has its own inputs
+        futures.append(chip.infer_async(a, a))
+    model.close()  # waits
+    assert all(future.done() and (future.result() == 2 * number).all() for number, future in enumerate(futures))
+
+
+def test_a_fault_does_not_end_the_model(chip, encoder, compiled):
+    chip.deploy(compiled)
+    want = chip.infer(encoder[1])
+    for _ in range(2):
+        with pytest.raises(sidra.Error, match="SIDRA_ERROR_FAULT"):
+            chip.infer(encoder[1] + 1000)  # the embedding has 50 rows
+        assert (chip.infer(encoder[1]) == want).all()
+
+
+def test_a_reset_of_the_device(chip, encoder, compiled):
+    chip.deploy(compiled)
+    want = chip.infer(encoder[1])
+    chip.device.reset()
+    with pytest.raises(sidra.Error, match="SIDRA_ERROR_CONTEXT_LOST"):
+        chip.infer(encoder[1])
+    chip.device.recover()
+    assert (chip.infer(encoder[1]) == want).all()
+
+
+def test_a_model_that_is_too_large():
+    width = 2048
+    model = proto([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, (1, width))], [("y", TensorProto.FLOAT, (1, width))],
+                  {"w": numpy.ones((width, width), numpy.float32)})
+    compiled = sidra.compile(model)
+    assert compiled.crossbar_count == (width // 256) * (width // 128)
+    with sidra.Chip(sidra.Device(profile="small", private=True)) as small:
+        assert small.device.info["crossbars_total"] < compiled.crossbar_count // 2
+        with pytest.raises(sidra.Error, match="SIDRA_ERROR_OUT_OF_CROSSBARS.*crossbars or more"):
+            small.deploy(compiled)
+        assert small.models == () and small.device.info["crossbars_free"] == small.device.info["crossbars_total"]
+        small.deploy(sidra.compile(add()))
+        assert (small.infer(numpy.ones((2, 3), numpy.float32), numpy.ones((2, 3), numpy.float32)) == 2).all()
+
+
+def test_the_examples_of_the_readme():
+    text = (pathlib.Path(__file__).resolve().parent.parent / "sdk/README.md").read_text()
+    examples = re.findall("```python\n(.*?)```", text, re.S)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example, {})
+
+
+# ---- Errors --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+class Random(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+class Control(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+LINEAR = nn.Linear(4, 2).eval()
+X = torch.zeros(1, 4)
+
+
+@pytest.mark.parametrize("error, text, call", [
+    (ValueError, "target_device 'y2' is none of 'y1'", lambda: sidra.compile(LINEAR, target_device="y2", example_inputs=X)),
+    (ValueError, "optimization_level 3 is none of 0, 1, 2", lambda: sidra.compile(LINEAR, optimization_level=3, example_inputs=X)),
+    (ValueError, "dimension 'batch': the size must be an integer of at least 1, not 0", lambda: sidra.compile(LINEAR, dimensions={"batch": 0})),
+    (FileNotFoundError, "missing.onnx: there is no such file", lambda: sidra.compile("missing.onnx")),
+    (TypeError, "model: expected a path.*not int", lambda: sidra.compile(3)),
+    (ValueError, "Dropout is in training mode.*eval", lambda: sidra.compile(nn.Dropout(), example_inputs=X)),
+    (ValueError, "Linear has parameters on a device.*cpu", lambda: sidra.compile(nn.Linear(4, 2, device="meta").eval(), example_inputs=X)),
+    (ValueError, "Linear cannot be exported without inputs", lambda: sidra.compile(LINEAR)),
+    (ValueError, "Linear cannot be exported without inputs", lambda: sidra.compile(LINEAR, calib_data=[])),
+    (sidra.CompileError, "Linear: PyTorch cannot export it", lambda: sidra.compile(LINEAR, example_inputs=torch.zeros(1, 5))),
+    (sidra.CompileError, "Control: PyTorch cannot export it", lambda: sidra.compile(Control().eval(), example_inputs=X)),
+    (sidra.CompileError, "node '.*' .*RandomUniformLike.*random", lambda: sidra.compile(Random().eval(), example_inputs=X)),
+    (sidra.CompileError, "node 'find'.*NonZero", lambda: sidra.compile(proto([helper.make_node("NonZero", ["x"], ["y"], "find")],
+                                                                             [("x", TensorProto.FLOAT, (4,))], [("y", TensorProto.INT64, (1, None))]))),
+    (ValueError, "the input 'input' has the shape .2, 4., and its labels .3,.", lambda: sidra.compile(LINEAR, calib_data=[(torch.zeros(2, 4), torch.zeros(3))])),
+    (ValueError, "labels of the shape .1, 4. do not fit", lambda: sidra.compile(LINEAR, calib_data=[(X, torch.zeros(1, 4))])),
+    (TypeError, "no input 'y'; its inputs are input", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[({"y": X}, torch.zeros(1))])),
+])
+def test_what_cannot_be_compiled(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_files_that_are_no_networks(tmp_path):
+    file = tmp_path / "network.onnx"
+    bytes = io.BytesIO()
+    onnx.save_model(add(), bytes)
+    file.write_bytes(bytes.getvalue()[:-7])
+    with pytest.raises(sidra.CompileError, match="network.onnx: this is no ONNX model"):
+        sidra.compile(file)
+
+
+@pytest.mark.parametrize("error, text, call", [
+    (ValueError, r"input 'b': expected the shape \(2, 3\), got \(3, 2\)", lambda c, a: c.infer(a, a.T)),
+    (ValueError, r"input 'a': expected the shape \(2, 3\), got \(\)", lambda c, a: c.infer(1, a)),
+    (TypeError, "input 'a': expected float32, got float64; convert it", lambda c, a: c.infer(a.astype(numpy.float64), a)),
+    (TypeError, "input 'a': expected float32, got int64", lambda c, a: c.infer(torch.zeros(2, 3, dtype=torch.int64), a)),
+    (TypeError, "input 'b': expected float32, got <U1", lambda c, a: c.infer(a, [["1", "2", "3"]] * 2)),
+    (TypeError, r"the model has 2 input\(s\) \(a, b\), but 3 are given", lambda c, a: c.infer(a, a, a)),
+    (TypeError, "the input 'b' is missing", lambda c, a: c.infer(a)),
+    (TypeError, "no input 'c'; its inputs are a, b", lambda c, a: c.infer(a, c=a)),
+    (TypeError, "'a' is given twice", lambda c, a: c.infer(a, a=a)),
+    (TypeError, "deploy.. takes what", lambda c, a: c.deploy("x.sidra")),
+])
+def test_wrong_inputs(chip, error, text, call):
+    chip.deploy(sidra.compile(add()))
+    a = numpy.ones((2, 3), numpy.float32)
+    with pytest.raises(error, match=text):
+        call(chip, a)
+    assert (chip.infer(a, a) == 2).all()
+
+
+def test_integers_take_no_fractions(chip):
+    chip.deploy(sidra.compile(add(TensorProto.INT32)))
+    with pytest.raises(TypeError, match="expected int32, got float64"):
+        chip.infer([[0.5, 1, 2], [3, 4, 5]], [[0, 0, 0], [0, 0, 0]])
+    with pytest.raises(OverflowError):
+        chip.infer([[1 << 40, 1, 2], [3, 4, 5]], [[0, 0, 0], [0, 0, 0]])
