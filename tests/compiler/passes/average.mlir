@@ -17,8 +17,8 @@ func.func @layer(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
   // CHECK-NEXT: %[[THIRD:.*]] = xnn.linear %arg0, %[[W]], %[[STEPS]] {copy = 2 : i32}
   // CHECK-NEXT: %[[ALL:.*]] = xnn.binary add %[[THIRD]], %[[TWO]]
   // CHECK: return %[[ALL]]
-  // CALLS-DAG: xbar.weights "weights" "{{.*}}" : !xbar.matrix<2 x 1>
-  // CALLS-DAG: xbar.weights "weights" "{{.*}}" copy 1 : !xbar.matrix<2 x 1>
+  // CALLS-DAG: xbar.weights "weights" "{{.*}}" : <2 x 1>
+  // CALLS-DAG: xbar.weights "weights" "{{.*}}" copy 1 : <2 x 1>
   %0 = xnn.linear %x, %w, %s : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
 }
