@@ -161,11 +161,7 @@ conformance: compiler ## compile and run the stored tests of ONNX; writes build/
 	@scripts/figures.py build/figures/compiler.json <build/figures/compiler.bench
 	@rm build/figures/compiler.bench
 
-<<<<<<< ours
-bench-compiler: compiler ## measure the compiler, deployment, ResNet-50 against onnxruntime, and a sentence encoder against its eager form; fetches PyTorch once; writes build/figures/compiler.json (BENCH_FLAGS=--quick: in a minute)
-=======
-bench-compiler: compiler ## measure the compiler, deployment and ResNet-50 against onnxruntime, which it installs once (in the cache); writes build/figures/compiler.json (BENCH_FLAGS=--quick: one sample of each)
->>>>>>> theirs
+bench-compiler: compiler ## measure the compiler, deployment, ResNet-50 against onnxruntime, and a sentence encoder against its eager form; fetches PyTorch once; writes build/figures/compiler.json (BENCH_FLAGS=--quick: one sample of each)
 	@$(SETUP) base torch
 	@$(BUILD) build/release -j $(JOBS) --target sidra-conformance
 	@mkdir -p build/figures

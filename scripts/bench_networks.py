@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Networks of the sizes of BERT-base and ResNet-50 as ONNX models with random weights, for scripts/bench-compiler.py."""
+"""Networks as ONNX models, for scripts/bench-compiler.py: of the sizes of BERT-base and ResNet-50, with random weights, and one for digits, which is
+trained."""
+import importlib.util
+import pathlib
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -105,3 +109,32 @@ def make_resnet(path, blocks=(3, 4, 6, 3), classes=1000):
     x = g.node("Flatten", [g.node("GlobalAveragePool", [x])])
     scores = g.node("Gemm", [x, g.weights(classes, channels, inputs=channels), g.vector(classes, 0)], transB=1)
     g.save(path, [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, 224, 224])], scores)
+
+
+def make_digits(path):
+    """The network of libsidra/examples/convnet, trained in float: images of batch x 1 x 8 x 8 to scores. Beside it arrays for tests and calibration."""
+    spec = importlib.util.spec_from_file_location("train", pathlib.Path(__file__).parent.parent / "libsidra/examples/convnet/train.py")
+    train = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(train)
+    pixels, labels = train.digits.load_digits()
+    rows = train.digits.TRAIN_ROWS
+    images = pixels.reshape(-1, 1, train.SIDE, train.SIDE).astype(np.float32) * train.PIXEL_SCALE
+    tests = len(pixels) - rows
+    for name, array in (("samples", images[:tests]), ("tests", images[rows:]), ("labels", labels[rows:].astype(np.int64))):
+        np.save(path.with_suffix(f".{name}.npy"), array)
+    g, x = Graph(), "image"
+    for (kind, kernel, stride, pad, _), (inputs, _), parameters in zip(train.NETWORK, train.channels(), train.train(pixels[:rows], labels[:rows])):
+        places = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+        weights, bias = (None, None) if parameters is None else (parameters[0], g.constant(parameters[1].astype(np.float32)))
+        if kind == train.POOL_MAX:
+            x = g.node("MaxPool", [x], **places)
+        elif kind == train.POOL_AVERAGE:
+            x = g.node("Flatten", [g.node("AveragePool", [x], **places)])
+        elif kind == train.CLASSIFIER:
+            x = g.node("Gemm", [x, g.constant(np.ascontiguousarray(weights.reshape(-1, train.CLASSES), np.float32)), bias])
+        else:
+            depthwise = kind == train.DEPTHWISE
+            filters = weights.transpose(2, 0, 1)[:, None] if depthwise else weights.transpose(3, 2, 0, 1)
+            groups = inputs if depthwise else 1
+            x = g.node("Relu", [g.node("Conv", [x, g.constant(np.ascontiguousarray(filters, np.float32)), bias], group=groups, **places)])
+    g.save(path, [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, train.SIDE, train.SIDE])], x)
