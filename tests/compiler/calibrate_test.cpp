@@ -154,8 +154,8 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     EXPECT_GT(many.calls, few.calls);
 }
 
-// Labels are what arithmetic in double precision finds. A chip of level accurate misses some of them, and fewer with more
-// copies of each layer.
+// Labels are what arithmetic in double precision finds. A chip of level accurate misses some of them, and fewer with
+// more copies of each layer.
 class TargetAccuracy : public Calibrate {
    protected:
     TargetAccuracy() {

@@ -88,15 +88,16 @@ struct Samples {
 std::vector<sidra_compile_samples> views(const std::vector<Samples>& files) {
     std::vector<sidra_compile_samples> all;
     for (const Samples& s : files)
-        all.push_back({s.input.empty() ? nullptr : s.input.c_str(), static_cast<uint32_t>(s.array.type), s.array.bytes.data(),
-                       s.array.bytes.size()});
+        all.push_back({s.input.empty() ? nullptr : s.input.c_str(), static_cast<uint32_t>(s.array.type),
+                       s.array.bytes.data(), s.array.bytes.size()});
     return all;
 }
 
 std::vector<int64_t> read_labels(const std::string& file) {
     const run::Array array = Samples("=" + file).array;
     if (array.type == SIDRA_F32 || array.type == SIDRA_F16 || array.type == SIDRA_BF16)
-        throw std::runtime_error(fmt::format("{}: labels are integers, but these are {}", file, run::type_text(array.type)));
+        throw std::runtime_error(
+            fmt::format("{}: labels are integers, but these are {}", file, run::type_text(array.type)));
     std::vector<int64_t> labels;
     for (size_t i = 0; i < run::elements_of(array.shape); i++)
         labels.push_back(static_cast<int64_t>(run::element(array, i)));
@@ -172,7 +173,8 @@ void main_inner(int argc, char** argv) {
         ->check(CLI::Range(1.0, 200.0))
         ->type_name("DB")
         ->needs("--calibrate");
-    app.add_flag("--explain", options.explain, "Print the layers, what they need of the crossbars, and what runs on the host");
+    app.add_flag("--explain", options.explain,
+                 "Print the layers, what they need of the crossbars, and what runs on the host");
     app.add_flag("--no-cache", options.no_cache, "Compile even what was compiled before, and do not keep it");
     app.add_option("--cache-limit", options.cache_limit, "What the files kept for later may take, as 500MiB; 4GiB")
         ->transform(CLI::AsSizeValue(false))
@@ -190,7 +192,8 @@ void main_inner(int argc, char** argv) {
                              ->type_name("FILE")
                              ->needs(target);
     target->needs(tests)->needs(labels);
-    app.add_option("--copies", options.copies, "Average so many copies of each layer, against errors of analog hardware")
+    app.add_option("--copies", options.copies,
+                   "Average so many copies of each layer, against errors of analog hardware")
         ->check(CLI::Range(1, 64))
         ->type_name("N");
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
