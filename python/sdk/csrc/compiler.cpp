@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The compiler, which is a library of its own: it is loaded when something is compiled.
 #include <dlfcn.h>
-#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <sidra/compiler.h>
 
 #include <array>
-#include <map>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "objects.h"
@@ -31,15 +34,32 @@ decltype(&sidra_compile) loaded(const std::string& library) {
     return reinterpret_cast<decltype(&sidra_compile)>(function);
 }
 
+using Sample =
+    std::tuple<std::string, std::string, nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+
+uint32_t type_named(const std::string& name) {
+    uint32_t type = 0;
+    while (sidra_type_size(static_cast<sidra_type>(type)) != 0 && name != type_name(static_cast<sidra_type>(type)))
+        type++;
+    return type;
+}
+
+// samples: for each input its name, its type, and its values in all runs.
 void compile(const std::string& library, const std::string& input, const std::string& output,
-             const std::map<std::string, int64_t>& dimensions, uint32_t optimization_level) {
+             const std::vector<std::pair<std::string, int64_t>>& dimensions, const std::vector<Sample>& samples,
+             uint32_t optimization_level) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
+    std::vector<sidra_compile_samples> inputs;
+    for (const auto& [name, type, values] : samples)
+        inputs.push_back({name.c_str(), type_named(type), values.data(), values.size()});
     sidra_compile_options options{};
     options.struct_size = sizeof options;
     options.dimensions = sizes.data();
     options.dimension_count = sizes.size();
+    options.samples = inputs.data();
+    options.sample_count = inputs.size();
     options.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + optimization_level);
     std::array<char, 4096> error{};
     int status;
@@ -54,7 +74,7 @@ void compile(const std::string& library, const std::string& input, const std::st
 
 void bind_compiler(nb::module_& m, nb::handle error) {
     nb::exception<CompileError>(m, "CompileError", error);
-    m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "optimization_level"_a);
+    m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "optimization_level"_a);
 }
 
 }  // namespace sidra_python

@@ -25,14 +25,8 @@ using Room = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Tensor = std::tuple<std::string, const char*, std::vector<uint32_t>>;      // name, dtype, shape
 using Variant = std::tuple<std::vector<Tensor>, std::vector<Tensor>, uint32_t>;  // inputs, outputs, calls
 
-const char* dtype_of(sidra_type type) {
-    for (const Dtype& dtype : kDtypes)
-        if (dtype.type == type) return dtype.name;
-    return "bfloat16";
-}
-
 Tensor described(const sidra_model_tensor& tensor) {
-    return {tensor.name, dtype_of(tensor.type), {tensor.shape, tensor.shape + tensor.rank}};
+    return {tensor.name, type_name(tensor.type), {tensor.shape, tensor.shape + tensor.rank}};
 }
 
 // A model with a stream of its own. All calls may come from any thread; runs of one model take turns.

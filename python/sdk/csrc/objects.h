@@ -29,6 +29,13 @@ inline constexpr Dtype kDtypes[] = {
     {"bool", SIDRA_BOOL, {kBool, 8, 1}}, {"float16", SIDRA_F16, {kFloat, 16, 1}},
 };
 
+// The names of all types. Only compiled models have bf16, which NumPy does not know by itself.
+inline const char* type_name(sidra_type type) {
+    for (const Dtype& dtype : kDtypes)
+        if (dtype.type == type) return dtype.name;
+    return "bfloat16";
+}
+
 // A device with its context, which all objects that are made of it share.
 struct DeviceState {
     explicit DeviceState(sidra::Device opened) : device(std::move(opened)), context(device) {}

@@ -100,19 +100,22 @@ class Chip:
     def __init__(self, device: Union[int, Device] = 0):
         self.device = device if isinstance(device, Device) else Device(device)
         self._models: list[DeployedModel] = []
+        self._lock = threading.Lock()
 
     @property
     def models(self) -> tuple[DeployedModel, ...]:
         """The models that are deployed, in the order of their deployment."""
-        self._models = [model for model in self._models if not model._closed]
-        return tuple(self._models)
+        with self._lock:
+            self._models = [model for model in self._models if not model._closed]
+            return tuple(self._models)
 
     def deploy(self, compiled: Compiled, *, progress: Optional[Callable[[int, int], None]] = None) -> DeployedModel:
         """Puts the model's matrices on crossbars; waits. progress: is called with the weights that are programmed, and how many there are."""
         if not isinstance(compiled, Compiled):
             raise TypeError(f"deploy() takes what sidra.compile() and sidra.load() return, not {type(compiled).__name__}")
         model = DeployedModel(self.device, compiled, progress)
-        self._models.append(model)
+        with self._lock:
+            self._models.append(model)
         return model
 
     def infer(self, *inputs: Any, **named: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
+import weakref
 from typing import NamedTuple, Optional, Union
 
 from . import _core
@@ -48,14 +48,15 @@ class Compiled:
                         no place for it: load() does not know it.
     """
 
-    def __init__(self, path: Path, *, folder: Optional[tempfile.TemporaryDirectory[str]] = None, simulated_accuracy: Optional[float] = None):
+    def __init__(self, path: Path, *, temporary: bool = False):
         self.path = os.fspath(path)
-        self._folder = folder  # is removed with this object
-        self.simulated_accuracy = simulated_accuracy
+        self.simulated_accuracy: Optional[float] = None
         model = _core.Model(Device(private=True)._core, self.path)
         self.name = model.name
         self.variants = variants_of(model)
         self.crossbar_count = model.crossbars
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, os.path.dirname(self.path), ignore_errors=True)
 
     @property
     def size_bytes(self) -> int:

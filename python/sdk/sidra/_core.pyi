@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Written by python/stubs.py.
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
@@ -118,4 +118,4 @@ class Model:
 class CompileError(Error):
     pass
 
-def compile(library: str, input: str, output: str, dimensions: Mapping[str, int], optimization_level: int) -> None: ...
+def compile(library: str, input: str, output: str, dimensions: Sequence[tuple[str, int]], samples: Sequence[tuple[str, str, Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]]], optimization_level: int) -> None: ...

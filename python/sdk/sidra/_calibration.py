@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What sidra.compile() does with calib_data."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+from ._arrays import in_order, to_array
+from ._chip import Chip
+from ._compiled import Compiled, Variant
+from ._device import Device
+
+
+def is_pair(batch: Any) -> bool:
+    return isinstance(batch, (tuple, list)) and len(batch) == 2
+
+
+def inputs_of(batch: Any) -> Any:
+    return batch[0] if is_pair(batch) else batch
+
+
+class Run(NamedTuple):
+    """Arrays for one run of the model. `rows` of them are samples, and the others repeat the last one. labels: those of the samples."""
+
+    arrays: list[Any]
+    rows: int
+    labels: Optional[Any]
+
+
+def _arrays(inputs: Any, variant: Variant) -> list[Any]:
+    """The inputs in the model's order, as arrays of its types."""
+    if isinstance(inputs, Mapping):
+        values = in_order((), inputs, variant)
+    else:
+        values = in_order(inputs if isinstance(inputs, tuple) else (inputs,), {}, variant)
+    return [to_array(value, tensor) for value, tensor in zip(values, variant.inputs, strict=True)]
+
+
+def runs_of(batches: Sequence[Any], variant: Variant) -> Iterator[Run]:
+    """The batches, cut and padded to the model's."""
+    import numpy
+
+    for batch in batches:
+        arrays, labels = _arrays(inputs_of(batch), variant), numpy.atleast_1d(numpy.asarray(batch[1])) if is_pair(batch) else None
+        rows = (arrays[0].shape or (1,))[0]
+        for array, tensor in zip(arrays, variant.inputs, strict=True):
+            if labels is not None and array.shape[:1] != labels.shape[:1]:
+                raise ValueError(f"calib_data: the input {tensor.name!r} has the shape {array.shape}, and its labels {labels.shape}; both need a row for "
+                                 "each sample")
+            if array.shape != tensor.shape and (array.shape[1:] != tensor.shape[1:] or array.shape[:1] != (rows,) or rows == 0):
+                raise ValueError(f"calib_data: the input {tensor.name!r} has the shape {array.shape}, but the model takes {tensor.shape}; only the number "
+                                 "of rows may differ, and must be that of the other inputs")
+        if all(array.shape == tensor.shape for array, tensor in zip(arrays, variant.inputs, strict=True)):
+            yield Run(arrays, rows, labels)
+            continue
+        count = variant.inputs[0].shape[0]
+        for first in range(0, rows, count):
+            index = numpy.minimum(numpy.arange(first, first + count), rows - 1)
+            yield Run([array[index] for array in arrays], min(count, rows - first), None if labels is None else labels[first:first + count])
+
+
+def samples_of(batches: Sequence[Any], variant: Variant) -> list[tuple[str, str, Any]]:
+    """For each input its name, its type, and the bytes of its values in all runs."""
+    import numpy
+
+    runs = [run.arrays for run in runs_of(batches, variant)]
+    return [(tensor.name, tensor.dtype, numpy.concatenate([run[i].reshape(-1).view(numpy.uint8) for run in runs]))
+            for i, tensor in enumerate(variant.inputs)]
+
+
+def simulated_accuracy(compiled: Compiled, batches: Sequence[Any]) -> Optional[float]:
+    """The share of labels that the model meets on a chip of its own; None: there are none."""
+    labelled = [batch for batch in batches if is_pair(batch)]
+    if not labelled:
+        return None
+    right = total = 0
+    with Chip(Device(private=True)) as chip:
+        model = chip.deploy(compiled)
+        for run in runs_of(labelled, compiled.variants[0]):
+            result = model.infer(*run.arrays)
+            scores = result[0] if isinstance(result, tuple) else result
+            got, labels = scores.argmax(-1)[:run.rows], run.labels
+            if labels is None or got.shape != labels.shape:
+                raise ValueError(f"calib_data: labels of the shape {getattr(labels, 'shape', ())} do not fit to an output of the shape {scores.shape}, which "
+                                 "has a value for each class in its last dimension")
+            right += int((got == labels).sum())
+            total += labels.size
+    return right / total
