@@ -54,6 +54,13 @@ Text check_length(std::string_view field, uint32_t length, uint32_t needed) {
     return fmt::format("{} has {} numbers, must have {}", field, length, needed);
 }
 
+// FlatBuffers verifies the alignment of the length of a vector only.
+template <typename T>
+Text check_alignment(std::string_view field, const flatbuffers::Vector<T>* numbers) {
+    if (numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->Data()) % alignof(T) == 0) return {};
+    return fmt::format("{} does not lie at a multiple of {} bytes in the manifest", field, alignof(T));
+}
+
 Text check_params(const flatbuffers::Vector<uint32_t>* params) {
     if (length(params) <= SIDRA_VECTOR_PARAMS) return {};
     return fmt::format("param has {} numbers, at most {} are allowed", length(params), SIDRA_VECTOR_PARAMS);
@@ -171,6 +178,7 @@ class Calls {
         TRY_PART(check_place("at", operand.at()), "");
         TRY_PART(check_type("type", operand.type()), "");
         TRY_PART(check_length("stride", length(operand.stride()), 4), "");
+        TRY_PART(check_alignment("stride", operand.stride()), "");
         TRY_PART(check_place("index", operand.index()), "");
         return check_type("index_type", operand.index_type());
     }
@@ -208,8 +216,8 @@ class Calls {
     Text check(const Pool& pool) const {
         TRY_PART(check(*pool.windows()), "");
         TRY_PART(check_place("out", pool.out()), "");
-        if (pool.out_stride() != nullptr) return check_length("out_stride", length(pool.out_stride()), 3);
-        return {};
+        if (pool.out_stride() != nullptr) TRY_PART(check_length("out_stride", length(pool.out_stride()), 3), "");
+        return check_alignment("out_stride", pool.out_stride());
     }
 
     Text check(const Sort& sort) const {
@@ -243,6 +251,7 @@ class Calls {
             if (!constants && bytes != 0 && out != 0 && at.offset() < output.end && output.begin < at.offset() + bytes)
                 return fmt::format("input {} and output overlap", i);
         }
+        TRY_PART(check_alignment("parameters", host.parameters()), "");
         TRY_PART(function->check(host_call(host)), "{}: ", function->name);
         return {};
     }

@@ -282,6 +282,20 @@ TEST_F(ModelHost, TensorsWithoutElements) {
     EXPECT_EQ(0u, found);
 }
 
+// A list of numbers of 64 bits between its bytes, which the fuzzer found.
+TEST_F(ModelHost, MisalignedNumbersAreRefused) {
+    std::ifstream stored(SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/misaligned-parameters", std::ios::binary);
+    Bytes bytes(std::istreambuf_iterator<char>(stored), {});
+    ASSERT_FALSE(bytes.empty());
+    bytes.erase(bytes.begin());
+    change_header(&bytes, [&](fb::FileHeader& header) { header.file_size = bytes.size(); });
+    seal(&bytes);
+    const TestFile file(bytes);
+    sidra_model* model = nullptr;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_load(context, file.path(), &model));
+    expect_said("parameters does not lie at a multiple of 8 bytes in the manifest");
+}
+
 // As the perceptron's (model_file_test.cpp).
 TEST_F(ModelHost, TheFuzzersSeedIsAModel) {
     const Bytes file = HostModel().model.file();
