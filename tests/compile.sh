@@ -71,6 +71,12 @@ note="node 'ScatterND_0' runs on the host (scatter), because the chip has no cal
 grep -qxF "ScatterND_0 runs on the host (scatter)." out || fail "--explain does not say what runs on the host: $(cat out)"
 "$run" host.sidra | grep -qE "^variant 0 .*\(1 on the host\)" || fail "the model has no part on the host"
 
+# What each optimisation does: a row for each, and both levels give numbers.
+"$compile" layer.onnx -o explained.sidra --calibrate samples.npy --explain >out
+cmp explained.sidra <("$compile" layer.onnx -o again.sidra --calibrate samples.npy --no-cache && cat again.sidra) ||
+    fail "--explain changes the file"
+[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 6 ]] || fail "--explain says of optimisations: $(cat out)"
+
 ls >before
 refused 2 "File does not exist" missing.onnx
 refused 2 "--dim batch" network.onnx --dim batch

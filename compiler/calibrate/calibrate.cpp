@@ -5,11 +5,9 @@
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/Pass/PassManager.h>
 #include <sidra/sidra.hpp>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <span>
 
 #include "build.h"
@@ -17,6 +15,7 @@
 #include "passes.h"
 #include "samples.h"
 #include "store.h"
+#include "temporary.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
@@ -71,27 +70,6 @@ class Probe {
     llvm::SmallVector<mlir::Value> results_;
     size_t own_ = 0;
     llvm::DenseMap<mlir::Value, size_t> places_;
-};
-
-// A folder that goes away with its content.
-class Folder {
-   public:
-    Folder() : path_(std::filesystem::temp_directory_path() / "sidra-calibrate-XXXXXX") {
-        std::string name = path_.string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw SamplesError(fmt::format("calibration needs a temporary folder, but {} cannot be made", name));
-        path_ = name;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string file(const char* name) const { return path_ / name; }
-
-   private:
-    std::filesystem::path path_;
 };
 
 void Probe::run(size_t most, const Look& look) {

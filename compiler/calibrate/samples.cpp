@@ -41,8 +41,9 @@ std::vector<const Samples*> ordered(const Model& model, const std::vector<Sample
 
 }  // namespace
 
-void run_samples(const std::string& file, const std::vector<Samples>& samples, sidra_level level, size_t most,
+Runs run_samples(const std::string& file, const std::vector<Samples>& samples, sidra_level level, size_t most,
                  const Progress& progress, const std::function<void(const Model&)>& look) try {
+    constexpr double kPico = 1e-12;
     sidra_device_options options{};
     options.private_chip = true;
     options.level = level;
@@ -54,6 +55,8 @@ void run_samples(const std::string& file, const std::vector<Samples>& samples, s
     const std::vector<const Samples*> by_input = ordered(model, samples, runs);
     runs = std::min(runs, most);
     stream.deploy(model);
+    stream.synchronize();
+    const Cost before = stream.device_time();
     std::vector<const void*> inputs(by_input.size());
     std::vector<void*> outputs(model.variant(0).outputs);  // they stay in the model's memory
     for (size_t run = 0; run < runs; run++) {
@@ -64,6 +67,9 @@ void run_samples(const std::string& file, const std::vector<Samples>& samples, s
         look(model);
     }
     if (progress) progress(runs, runs);
+    const Cost after = stream.device_time();
+    return {runs, static_cast<double>(after.picoseconds - before.picoseconds) * kPico,
+            static_cast<double>(after.picojoules - before.picojoules) * kPico};
 } catch (const Error& error) {
     throw SamplesError(error.what());
 }

@@ -27,9 +27,15 @@ struct SamplesError : std::runtime_error {
 
 using Progress = std::function<void(size_t done, size_t runs)>;
 
+// What runs took by the chip's cost model.
+struct Runs {
+    size_t count = 0;
+    double seconds = 0, joules = 0;  // of all of them
+};
+
 // Runs variant 0 of a file with all whole sets of samples, up to `most`, and calls `look` after each: the outputs are in
 // the model's memory. Throws SamplesError.
-void run_samples(const std::string& file, const std::vector<Samples>& samples, sidra_level level, size_t most,
+Runs run_samples(const std::string& file, const std::vector<Samples>& samples, sidra_level level, size_t most,
                  const Progress& progress, const std::function<void(const Model&)>& look);
 
 }  // namespace sidra::compiler

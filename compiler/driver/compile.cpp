@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "cache.h"
+#include "effects.h"
 #include "emit.h"
 #include "inputs.h"
 #include "names.h"
@@ -184,7 +185,11 @@ void compile(const std::string& input, const std::string& output, const Options&
     const Provenance provenance = provenance_of(input, options, inputs);
     std::optional<std::string> key;
     if (options.cache_limit && only_makes_a_file(input, options)) key = cache_key(inputs, input, options, provenance);
-    if (!key) return compile(input, output, options, provenance);
+    if (!key) {
+        compile(input, output, options, provenance);
+        if (options.report && !options.calibration.samples.empty()) options.report(effects(input, options));
+        return;
+    }
     Cache cache(*options.cache_limit, options.note);
     if (cache.fetch(*key, output)) return;
     compile(input, output, options, provenance);

@@ -47,6 +47,7 @@ void compile_for_target(const std::string& input, const std::string& output, con
     } const remove{file};
     Options effort = options;
     effort.target.reset();
+    effort.report = {};
     const double wanted = options.target->accuracy;
     while (true) {
         compile(input, file, effort);
@@ -75,6 +76,10 @@ void compile_for_target(const std::string& input, const std::string& output, con
                                            "training with noise may help",
                                            input, 100 * accurate, effort.copies, 100 * wanted));
         effort.copies = std::min(2 * effort.copies, kCopiesMax);
+    }
+    if (options.report) {
+        effort.report = options.report;
+        compile(input, file, effort);
     }
     std::error_code error;
     std::filesystem::rename(file, output, error);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "temporary.h"
+
+namespace sidra::compiler {
+namespace {
+
+constexpr size_t kRuns = 4;
+
+struct Measured {
+    Runs runs;
+    std::vector<float> outputs;  // of all runs: those of f32
+    uint64_t bytes = 0;          // of the matrices
+};
+
+Measured measure(const std::string& file, const Options& options, sidra_level level) {
+    Measured measured;
+    measured.runs = run_samples(file, options.calibration.samples, level, kRuns, {}, [&](const Model& model) {
+        measured.bytes = model.info().weights;
+        for (uint32_t i = 0; i < model.variant(0).outputs; i++) {
+            const sidra_model_tensor tensor = model.output(0, i);
+            if (tensor.type != SIDRA_F32) continue;
+            const std::span<const float> values = model.data<const float>(0, tensor);
+            measured.outputs.insert(measured.outputs.end(), values.begin(), values.end());
+        }
+    });
+    return measured;
+}
+
+// Of outputs against those that are right, in decibels.
+double signal_to_noise(const std::vector<float>& outputs, const std::vector<float>& right) {
+    double signal = 0, noise = 0;
+    for (size_t i = 0; i < right.size(); i++) {
+        signal += static_cast<double>(right[i]) * right[i];
+        noise += (static_cast<double>(outputs[i]) - right[i]) * (static_cast<double>(outputs[i]) - right[i]);
+    }
+    return noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
+}
+
+struct Row {
+    const char* what;
+    std::function<void(Options&)> change;
+};
+
+}  // namespace
+
+std::string effects(const std::string& input, const Options& options) try {
+    constexpr double kAllLayers = 200;  // a signal-to-noise ratio that no layer has with inputs of 8 bits
+    const Row rows[] = {
+        {"as asked for", [](Options&) {}},
+        {"without calibration", [](Options& o) { o.calibration.samples.clear(); }},
+        {"without other arithmetic (-O 1)", [](Options& o) { o.optimization = std::min(o.optimization, 1); }},
+        {"without merging and groups (-O 0)", [](Options& o) { o.optimization = 0; }},
+        {"inputs of 16 bits in all layers", [](Options& o) { o.calibration.enough = kAllLayers; }},
+        {"twice as many copies of layers", [](Options& o) { o.copies *= 2; }},
+    };
+    const Folder folder;
+    const std::string file = folder.file("effects.sidra");
+    const auto compiled = [&](const std::function<void(Options&)>& change, sidra_level level) {
+        Options changed = options;
+        changed.report = {};
+        changed.note = [](const std::string&) {};
+        change(changed);
+        compile(input, file, changed);
+        return measure(file, options, level);
+    };
+    // The best that crossbars of 8 bits can do, without errors of analog hardware.
+    const Measured right = compiled([](Options& o) { o.calibration.enough = kAllLayers; }, SIDRA_LEVEL_FAST);
+    std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
+                                    "accurate");
+    for (const Row& row : rows) {
+        const Measured fast = compiled(row.change, SIDRA_LEVEL_FAST), accurate = measure(file, options, SIDRA_LEVEL_ACCURATE);
+        const auto runs = static_cast<double>(fast.runs.count);
+        table += fmt::format("{:34}  {:>7.3f} ms  {:>7.3f} mJ  {:>12}  {:>6.1f} dB  {:>6.1f} dB\n", row.what,
+                             1e3 * fast.runs.seconds / runs, 1e3 * fast.runs.joules / runs, fast.bytes,
+                             signal_to_noise(fast.outputs, right.outputs), signal_to_noise(accurate.outputs, right.outputs));
+    }
+    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs of 16 bits at level fast\n";
+} catch (const SamplesError& error) {
+    throw CompileError(fmt::format("{}: {}", input, error.what()));
+}
+
+}  // namespace sidra::compiler
