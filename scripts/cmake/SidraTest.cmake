@@ -39,7 +39,8 @@ get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
 # The code under test is compiled as shipped; the tests themselves need no -O3. GoogleTest's macros contain an if without braces and a parameter
 # `info`. -fpch-preprocess is for ccache. GCC 12 sees accesses outside of std::string where it is precompiled (and there are none).
 set(SIDRA_TEST_OPTIONS $<$<CONFIG:Release>:-O1> $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>
-                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
 
 # Registers ctest entries for the cases that a filter selects, in shards. Without a filter, the caller's GTEST_FILTER applies.
 function(sidra_test_entries target name shards filter)
