@@ -125,7 +125,7 @@ int64_t count_of_first(const Windows& w, int64_t size) {
     return (padded - reach) / w.stride[0] + 1;
 }
 
-// The first two dimensions as one, and one of `size` in front of the first.
+// The first two dimensions as one.
 Value merged(Build& b, Value value) {
     const Shape from = Build::shape_of(value);
     Shape shape = {b.tensor({from[0], from[1]}, Build::element_of(value)).getNumElements()};
@@ -133,6 +133,7 @@ Value merged(Build& b, Value value) {
     return b.reshape(value, shape);
 }
 
+// The first dimension as two.
 Value split(Build& b, Value value, int64_t images, int64_t size) {
     Shape shape = {images, size};
     llvm::append_range(shape, llvm::ArrayRef(Build::shape_of(value)).drop_front());

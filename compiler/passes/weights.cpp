@@ -42,7 +42,8 @@ class Quantiser {
         std::vector<float> steps(n, 0);
         for (size_t i = 0; i < k; i++)
             for (size_t j = 0; j < n; j++) steps[j] = std::max(steps[j], std::abs(values[i * n + j]));
-        for (float& step : steps) step = step == 0 ? 1 : step / 127;
+        // Weights without a normal step are zeros.
+        for (float& step : steps) step = std::isnormal(step / 127) ? step / 127 : 1;
         std::vector<std::byte> codes(k * n);
         for (size_t i = 0; i < k; i++)
             for (size_t j = 0; j < n; j++)
