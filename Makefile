@@ -64,8 +64,9 @@ kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, thei
 	@scripts/check.sh kmod-check kmod
 
 fuzz: ## run each fuzz target for SECONDS=n (default 60) seconds: tests/fuzz/README.md
-	@$(SETUP) base fuzz
+	@$(SETUP) base compiler fuzz
 	@$(MAKE) build/fuzz/build.ninja
+	@cmake build/fuzz -DSIDRA_COMPILER=ON >build/fuzz.configure.log || { cat build/fuzz.configure.log; exit 1; }
 	@$(BUILD) build/fuzz -j $(JOBS) --target sidra-fuzz -- --quiet
 	@scripts/fuzz.sh $(or $(SECONDS),60)
 

@@ -88,7 +88,7 @@ for preset in release asan tsan aarch64; do
     echo "subdirs([==[$PWD/build/$preset]==])" >>"$pool"
 done
 fuzzers() {
-    make --no-print-directory build/fuzz/build.ninja && cmake --build build/fuzz -j "$jobs" --target sidra-fuzz -- "${ninja_options[@]}"
+    make --no-print-directory build/fuzz/build.ninja && cmake build/fuzz -DSIDRA_COMPILER=ON && cmake --build build/fuzz -j "$jobs" --target sidra-fuzz -- "${ninja_options[@]}"
 }
 if has fuzz && build fuzz fuzzers; then add fuzz 80 scripts/fuzz.sh "${FUZZ_SECONDS:-6}"; fi
 guest=()

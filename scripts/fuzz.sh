@@ -9,9 +9,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 time=$1
-targets=(packets stream image mailbox state files model)
+targets=(packets stream image mailbox state files model onnx)
 # Maximum length of an input, and time limit for one in seconds: a thousand times what any input takes on an idle machine.
-declare -A longest=([packets]=769 [stream]=257 [image]=4096 [mailbox]=2048 [state]=4096 [files]=4096 [model]=32768)
+declare -A longest=([packets]=769 [stream]=257 [image]=4096 [mailbox]=2048 [state]=4096 [files]=4096 [model]=32768 [onnx]=4096)
 patience=20
 # packets: libFuzzer ignores how often each edge is taken, since the target itself reports the sizes of units (packets/board.cpp).
 declare -A counters=([packets]=0)
