@@ -158,8 +158,8 @@ if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest
 if has kmod; then add kmod 60 scripts/kmod.sh; fi
 if { has python || has python-long; } && build python scripts/python.sh; then
     python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
-    ! has python || add python 40 "${python_tests[@]}" python/tests --ignore=python/tests/long
-    ! has python-long || add python-long 45 "${python_tests[@]}" python/tests/long
+    ! has python || add python 90 "${python_tests[@]}" python/tests --ignore=python/tests/long
+    ! has python-long || add python-long 90 "${python_tests[@]}" python/tests/long
 fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
 

@@ -259,6 +259,19 @@ def test_accuracy_of_digits(chip, digits):
     assert wrong.simulated_accuracy <= 0.1
 
 
+def test_a_target_for_the_accuracy(caplog):
+    w = numpy.random.default_rng(1).standard_normal((16, 4), numpy.float32)
+    model = proto([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, (4, 16))], [("y", TensorProto.FLOAT, (4, 4))], {"w": w})
+    x = numpy.random.default_rng(2).standard_normal((10, 16), numpy.float32)
+    labels = (x @ w).argmax(1)
+    with caplog.at_level("INFO", "sidra"):
+        compiled = sidra.compile(model, calib_data=[(x, labels)], target_accuracy=0.8)
+    assert compiled.simulated_accuracy >= 0.8
+    assert any("level accurate" in record.message for record in caplog.records)
+    with pytest.raises(sidra.CompileError, match="0.00 % of the samples are right"):
+        sidra.compile(model, calib_data=[(x[:4], (labels[:4] + 1) % 4)], target_accuracy=0.9)
+
+
 def test_calibration_without_labels(chip, digits):
     module, images, _ = digits
     plain, calibrated = sidra.compile(module, example_inputs=images[:2]), sidra.compile(module, calib_data=[images[:2], images[2:7]])
@@ -492,6 +505,10 @@ X = torch.zeros(1, 4)
     (ValueError, "the input 'input' has the shape .1, 5., but the model takes .1, 4.",
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[torch.zeros(1, 5)])),
     (TypeError, "input 'input': expected float32, got float64", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X.double()])),
+    (ValueError, "target_accuracy must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=2)),
+    (ValueError, "target_accuracy needs calib_data with labels", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=0.5)),
+    (ValueError, "target_accuracy needs calib_data with labels, and of as many",
+     lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X], target_accuracy=0.5)),
     (TypeError, "no input 'y'; its inputs are input", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[({"y": X}, torch.zeros(1))])),
 ])
 def test_what_cannot_be_compiled(error, text, call):

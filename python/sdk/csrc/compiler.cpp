@@ -36,6 +36,7 @@ decltype(&sidra_compile) loaded(const std::string& library) {
 
 using Sample =
     std::tuple<std::string, std::string, nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+using Labels = nb::ndarray<nb::ro, int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 uint32_t type_named(const std::string& name) {
     uint32_t type = 0;
@@ -44,22 +45,39 @@ uint32_t type_named(const std::string& name) {
     return type;
 }
 
-// samples: for each input its name, its type, and its values in all runs.
-void compile(const std::string& library, const std::string& input, const std::string& output,
-             const std::vector<std::pair<std::string, int64_t>>& dimensions, const std::vector<Sample>& samples,
-             uint32_t optimization_level) {
+std::vector<sidra_compile_samples> as_samples(const std::vector<Sample>& inputs) {
+    std::vector<sidra_compile_samples> samples;
+    for (const auto& [name, type, values] : inputs)
+        samples.push_back({name.c_str(), type_named(type), values.data(), values.size()});
+    return samples;
+}
+
+// samples, tests: for each input its name, its type, and its values in all runs. labels: of the tests, if there is a
+// target. Returns what the compiler notes.
+std::vector<std::string> compile(const std::string& library, const std::string& input, const std::string& output,
+                                 const std::vector<std::pair<std::string, int64_t>>& dimensions,
+                                 const std::vector<Sample>& samples, const std::vector<Sample>& tests,
+                                 const Labels& labels, double target_accuracy, uint32_t optimization_level) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
-    std::vector<sidra_compile_samples> inputs;
-    for (const auto& [name, type, values] : samples)
-        inputs.push_back({name.c_str(), type_named(type), values.data(), values.size()});
+    const std::vector<sidra_compile_samples> given = as_samples(samples), judged = as_samples(tests);
+    std::vector<std::string> notes;
     sidra_compile_options options{};
     options.struct_size = sizeof options;
     options.dimensions = sizes.data();
     options.dimension_count = sizes.size();
-    options.samples = inputs.data();
-    options.sample_count = inputs.size();
+    options.samples = given.data();
+    options.sample_count = given.size();
+    options.tests = judged.data();
+    options.test_count = judged.size();
+    options.labels = labels.data();
+    options.label_count = labels.size();
+    options.target_accuracy = target_accuracy;
+    options.note = [](void* user, const char* text) {
+        static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+    };
+    options.user = &notes;
     options.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + optimization_level);
     std::array<char, 4096> error{};
     int status;
@@ -68,13 +86,15 @@ void compile(const std::string& library, const std::string& input, const std::st
         status = function(input.c_str(), output.c_str(), &options, error.data(), error.size());
     }
     if (status != 0) throw CompileError(error.data());
+    return notes;
 }
 
 }  // namespace
 
 void bind_compiler(nb::module_& m, nb::handle error) {
     nb::exception<CompileError>(m, "CompileError", error);
-    m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "optimization_level"_a);
+    m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
+          "target_accuracy"_a, "optimization_level"_a);
 }
 
 }  // namespace sidra_python

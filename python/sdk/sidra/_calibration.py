@@ -59,13 +59,24 @@ def runs_of(batches: Sequence[Any], variant: Variant) -> Iterator[Run]:
             yield Run([array[index] for array in arrays], min(count, rows - first), None if labels is None else labels[first:first + count])
 
 
-def samples_of(batches: Sequence[Any], variant: Variant) -> list[tuple[str, str, Any]]:
-    """For each input its name, its type, and the bytes of its values in all runs."""
+Samples = list[tuple[str, str, Any]]  # for each input its name, its type, and the bytes of its values in all runs
+
+
+def samples_of(runs: Sequence[Run], variant: Variant) -> Samples:
     import numpy
 
-    runs = [run.arrays for run in runs_of(batches, variant)]
-    return [(tensor.name, tensor.dtype, numpy.concatenate([run[i].reshape(-1).view(numpy.uint8) for run in runs]))
+    return [(tensor.name, tensor.dtype, numpy.concatenate([run.arrays[i].reshape(-1).view(numpy.uint8) for run in runs]))
             for i, tensor in enumerate(variant.inputs)]
+
+
+def tests_of(runs: Sequence[Run], variant: Variant) -> tuple[Samples, Any]:
+    """Samples with labels, and these: of runs without padding."""
+    import numpy
+
+    whole = [run for run in runs if run.labels is not None and run.rows == run.arrays[0].shape[0]]
+    if not whole:
+        raise ValueError("target_accuracy needs calib_data with labels, and of as many samples as the model takes in one run")
+    return samples_of(whole, variant), numpy.concatenate([numpy.asarray(run.labels) for run in whole], dtype=numpy.int64, casting="same_kind").reshape(-1)
 
 
 def simulated_accuracy(compiled: Compiled, batches: Sequence[Any]) -> Optional[float]:

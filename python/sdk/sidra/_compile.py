@@ -2,6 +2,7 @@
 """sidra.compile(): from a network to a compiled model."""
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
@@ -9,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _core
-from ._calibration import inputs_of, samples_of, simulated_accuracy
+from ._calibration import Samples, inputs_of, runs_of, samples_of, simulated_accuracy, tests_of
 from ._compiled import Compiled
 from ._export import onnx_file
 
 DEVICES = ("y1",)
 LEVELS = (0, 1, 2)
+LOG = logging.getLogger("sidra")
 
 
 def compiler_library() -> str:
@@ -30,11 +32,13 @@ def sizes_of(dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]]) -> l
     return sizes
 
 
-def compile_file(path: str, sizes: Sequence[tuple[str, int]], samples: Sequence[tuple[str, str, Any]], optimization_level: int) -> Compiled:
+def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level: int, samples: Samples, tests: Samples, labels: Any,
+                 target_accuracy: float) -> Compiled:
     folder = tempfile.mkdtemp(prefix="sidra-")
     try:
         output = os.path.join(folder, "model.sidra")
-        _core.compile(compiler_library(), path, output, sizes, samples, optimization_level)
+        for note in _core.compile(compiler_library(), path, output, sizes, samples, tests, labels, target_accuracy, optimization_level):
+            LOG.info(note)
         return Compiled(output, temporary=True)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -45,7 +49,7 @@ def compile_file(path: str, sizes: Sequence[tuple[str, int]], samples: Sequence[
 
 
 def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_device: str = "y1", optimization_level: int = 2, *,
-            example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None) -> Compiled:
+            example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -66,20 +70,34 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     input x. Several sizes, {"batch": [1, 8]}, give a variant of the model for each; calib_data is for the first. An ExportedProgram has no names for
     dimensions.
 
+    target_accuracy: above 0, the share of the labels in calib_data that the model must meet, at level "fast" and at level "accurate". The compiler
+    takes more effort (inputs of 16 bits, several copies of each layer) until it does.
+
+    What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
+
     Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
+    import numpy
+
     if target_device not in DEVICES:
         raise ValueError(f"target_device {target_device!r} is none of {', '.join(map(repr, DEVICES))}")
     if optimization_level not in LEVELS:
         raise ValueError(f"optimization_level {optimization_level!r} is none of {', '.join(map(str, LEVELS))}")
+    if not 0 <= target_accuracy <= 1:
+        raise ValueError(f"target_accuracy must be a share of 0 to 1, not {target_accuracy!r}")
     sizes = sizes_of(dimensions)
     batches = list(calib_data) if calib_data is not None else []
+    if target_accuracy and not batches:
+        raise ValueError("target_accuracy needs calib_data with labels")
     if example_inputs is None and batches:
         example_inputs = inputs_of(batches[0])
     with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
         path = onnx_file(model, example_inputs, folder)
-        result = compile_file(path, sizes, [], optimization_level)
+        result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0)
         if batches:
             # Names, types and shapes of the inputs are known now.
-            result = compile_file(path, sizes, samples_of(batches, result.variants[0]), optimization_level)
+            variant = result.variants[0]
+            runs = list(runs_of(batches, variant))
+            tests, labels = tests_of(runs, variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
+            result = compile_file(path, sizes, optimization_level, samples_of(runs, variant), tests, labels, target_accuracy)
             result.simulated_accuracy = simulated_accuracy(result, batches)
     return result
