@@ -165,8 +165,9 @@ sidra_status check_waiting(const char* call, const sidra_model& model, uint32_t 
 }
 
 // The points of a run: that of its first graph, and its end.
+constexpr uint64_t kNothing = UINT64_MAX;
 struct Run {
-    uint64_t first = 0;
+    uint64_t first = kNothing;  // kNothing: nothing was queued
     Point end;
 };
 
@@ -192,13 +193,14 @@ class Turn {
         variant_.running = begun_ = true;
         return SIDRA_OK;
     }
-    // Returns what it queues.
+    // Returns what it queues, also if it fails after a part of that: a function of the host may have failed meanwhile.
     sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t variant, uint64_t deadline,
                         Run* run) {
         const std::lock_guard lock(variant_.mutex);
-        SIDRA_TRY(sidra::launch(call, stream, model, variant, deadline));
+        variant_.first = kNothing;
+        const sidra_status status = sidra::launch(call, stream, model, variant, deadline);
         *run = {variant_.first, variant_.last};
-        return SIDRA_OK;
+        return status;
     }
 
    private:
@@ -224,6 +226,7 @@ void copy_out(const Tensors& tensors, const std::byte* memory, void* const* to) 
 // Names the call of the model at which the run has failed.
 sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Run& run,
                       sidra_status status) {
+    if (run.first == kNothing) return status;
     const auto in_run = [&](uint64_t value) { return value >= run.first && value <= run.end.value; };
     const HostSteps::Failure failure = model.variants[variant]->host->failure();
     if (status == SIDRA_ERROR_FAULT && failure.before.queue == run.end.queue && failure.before.epoch == run.end.epoch &&
@@ -280,7 +283,8 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
             return SIDRA_ERROR_TIMEOUT;  // a run that has failed is over, too
         const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
-        SIDRA_TRY(turn.launch(call, stream, model, variant, deadline, &run));
+        if (const sidra_status status = turn.launch(call, stream, model, variant, deadline, &run); status != SIDRA_OK)
+            return fail_run(call, *model, variant, run, status);
         submit_batch(stream);
         if (const sidra_status status = wait_for(call, run.end, deadline); status != SIDRA_OK)
             return fail_run(call, *model, variant, run, status);

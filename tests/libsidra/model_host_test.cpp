@@ -144,9 +144,11 @@ TEST_F(ModelHost, ValuesThatAFunctionRefusesStopTheStream) {
         ASSERT_OK(sidra_stream_reset(stream));
         expect_right(model);
     }
-    // Queued, the error comes with what waits for it.
+    // Queued, the error comes with what waits for it. (It would come with the call if the function failed meanwhile.)
     std::ranges::copy(with.indices, memory<int64_t>(model, 0, HostModel::kIndices, kUpdates).begin());
+    block(stream);
     ASSERT_OK(sidra_model_run_async(stream, model, 0));
+    unblock();
     EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
     expect_said("what it waited for failed");
     ASSERT_OK(sidra_stream_reset(stream));

@@ -125,7 +125,7 @@ SIDRA_API sidra_status sidra_model_get_buffer(sidra_model *model, uint32_t varia
  *
  * What the chip cannot compute is a function of the host. A thread of the library computes it when the stream has come to it: that of the
  * callbacks (sidra_stream_add_callback()), so a callback must not wait for such a run. If a function refuses its inputs, for example an index
- * out of range, the stream stops with the cause PRODUCER.
+ * out of range, the stream stops with the cause PRODUCER; this call fails with FAULT if that happens before it has queued all of the run.
  */
 SIDRA_API sidra_status sidra_model_run_async(sidra_stream *stream, sidra_model *model, uint32_t variant);
 /*
