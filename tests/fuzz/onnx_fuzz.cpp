@@ -9,6 +9,7 @@
 #include <string>
 
 #include "check.h"
+#include "driver/compile.h"
 #include "emit.h"
 #include "libsidra/model/check.h"
 #include "memory_file.h"
@@ -67,7 +68,8 @@ void play(const Bytes& input) {
     }
     if (!is_small(*module)) return;
     mlir::PassManager passes(&context);
-    compiler::build_pipeline(passes);
+    compiler::build_layers_pipeline(passes, compiler::kOptimizationMax);
+    compiler::build_calls_pipeline(passes, compiler::kOptimizationMax);
     if (mlir::failed(passes.run(*module))) {
         if (why.empty()) fail("a pass failed without a reason");
         return;
