@@ -4,6 +4,7 @@
 #define SIDRA_TESTS_MODEL_FIXTURE_H
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "chip_fixture.h"
@@ -83,6 +84,26 @@ class ModelTest : public ChipTest {
     }
 
     std::vector<sidra_model*> models;
+};
+
+// With a second stream, and a word for which streams can be made to wait.
+class ModelStreams : public ModelTest {
+   protected:
+    void SetUp() override {
+        ModelTest::SetUp();
+        ASSERT_OK(sidra_stream_create(context, nullptr, &second));
+        words = std::make_unique<Buffer>(context, 64);
+    }
+    void TearDown() override {
+        EXPECT_OK(sidra_stream_destroy(second));
+        words.reset();
+        ModelTest::TearDown();
+    }
+    void block(sidra_stream* which) { ASSERT_OK(sidra_semaphore_wait_async(which, words->at(), 1)); }
+    void unblock() { ASSERT_OK(sidra_semaphore_signal(context, words->at(), 1)); }
+
+    sidra_stream* second = nullptr;
+    std::unique_ptr<Buffer> words;
 };
 
 }  // namespace sidra::test

@@ -30,21 +30,8 @@ struct Case {
     }
 };
 
-class ModelHost : public ModelTest {
+class ModelHost : public ModelStreams {
    protected:
-    void SetUp() override {
-        ModelTest::SetUp();
-        ASSERT_OK(sidra_stream_create(context, nullptr, &second));
-        words = std::make_unique<Buffer>(context, 64);
-    }
-    void TearDown() override {
-        EXPECT_OK(sidra_stream_destroy(second));
-        words.reset();
-        ModelTest::TearDown();
-    }
-    void block(sidra_stream* which) { ASSERT_OK(sidra_semaphore_wait_async(which, words->at(), 1)); }
-    void unblock() { ASSERT_OK(sidra_semaphore_signal(context, words->at(), 1)); }
-
     Case any() {
         Case made;
         randomise(std::span(made.x), -1.0f, 1.0f);
@@ -71,9 +58,6 @@ class ModelHost : public ModelTest {
         EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_load(context, file.path(), &model));
         expect_said("variant 0, call 1 '/Scatter': " + text);
     }
-
-    sidra_stream* second = nullptr;
-    std::unique_ptr<Buffer> words;
 };
 
 TEST_F(ModelHost, ChipAndHostTakeTurns) {

@@ -160,25 +160,6 @@ TestModel counter() {
     return test;
 }
 
-class ModelStreams : public ModelTest {
-   protected:
-    void SetUp() override {
-        ModelTest::SetUp();
-        ASSERT_OK(sidra_stream_create(context, nullptr, &second));
-        words = std::make_unique<Buffer>(context, 64);
-    }
-    void TearDown() override {
-        EXPECT_OK(sidra_stream_destroy(second));
-        words.reset();
-        ModelTest::TearDown();
-    }
-    void block(sidra_stream* which) { ASSERT_OK(sidra_semaphore_wait_async(which, words->at(), 1)); }
-    void unblock() { ASSERT_OK(sidra_semaphore_signal(context, words->at(), 1)); }
-
-    sidra_stream* second = nullptr;
-    std::unique_ptr<Buffer> words;
-};
-
 TEST_F(ModelStreams, RunsOfOneVariantAreInOrder) {
     sidra_model* model = load(counter().file());
     const auto count = memory<int32_t>(model, 0, 0, 1);
