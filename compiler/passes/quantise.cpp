@@ -121,7 +121,7 @@ struct WithoutRelu : mlir::OpRewritePattern<xnn::QuantiseOp> {
             if (!elements || !elements.isSplat() || !elements.getSplatValue<llvm::APFloat>().isZero() ||
                 value.getType() != max.getType())
                 continue;
-            rewriter.modifyOpInPlace(op, [&] { op.getInputMutable().assign(value); });
+            rewriter.modifyOpInPlace(op, [&, value = value] { op.getInputMutable().assign(value); });
             return success();
         }
         return failure();
