@@ -211,6 +211,7 @@ class Importer {
     }
 
     void end(mlir::func::FuncOp function, const onnx::GraphProto& graph, Scope& scope) {
+        if (graph.output().empty()) refuse("the network has no outputs, so there is nothing to compute");
         llvm::SmallVector<Value> results;
         for (const onnx::ValueInfoProto& output : graph.output()) {
             const std::optional<Value> result = value(scope, output.name());

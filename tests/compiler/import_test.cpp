@@ -124,6 +124,12 @@ TEST(Import, SizesThatMakeNoSense) {
     EXPECT_TRUE(has(m.error(), "all sizes are in the model"));
 }
 
+TEST(Import, ANetworkHasOutputs) {
+    ModelBuilder m;
+    m.input("x", {2});
+    EXPECT_TRUE(has(m.error(), "the network has no outputs, so there is nothing to compute"));
+}
+
 TEST(Import, InputsThatTheChipDoesNotHave) {
     ModelBuilder doubles;
     doubles.input("x", {2}, TensorProto::DOUBLE).output("x");
