@@ -75,6 +75,34 @@ program::Assembly assemble(mlir::ArrayAttr lines) {
 
 namespace {
 
+bool stores(uint8_t op) {
+    return op == SIDRA_VECTOR_OP_STORE || op == SIDRA_VECTOR_OP_STORE_INT || op == SIDRA_VECTOR_OP_SCATTER ||
+           op == SIDRA_VECTOR_OP_SCATTER_INT;
+}
+
+// Whether a program stores into an array in the buffer.
+bool stores_into(mlir::ArrayAttr lines, mlir::ArrayAttr arrays, mlir::ValueRange buffers, mlir::Value buffer) {
+    const auto assembly = assemble(lines);
+    const auto* code = std::get_if<program::Code>(&assembly);
+    return code != nullptr && llvm::any_of(code->instructions, [&](const sidra_vector_instruction& i) {
+               return stores(i.op) && i.operand < arrays.size() &&
+                      buffers[mlir::cast<ArrayAttr>(arrays[i.operand]).getBuffer()] == buffer;
+           });
+}
+
+}  // namespace
+
+bool writes(mlir::Operation* call, mlir::Value buffer) {
+    return llvm::TypeSwitch<mlir::Operation*, bool>(call)
+        .Case<VectorOp, LayerOp, MatmulOp>(
+            [&](auto op) { return stores_into(op.getProgram(), op.getArrays(), op.getBuffers(), buffer); })
+        .Case([&](PoolOp op) { return op.getBuffers().back() == buffer; })
+        .Case([&](SortOp op) { return op.getValues() == buffer || op.getIndices() == buffer; })
+        .Case([&](HostOp op) { return op.getOutput() == buffer; });
+}
+
+namespace {
+
 // Buffers lie far from each other, at addresses of the chip (SIDRA_VA_BITS) that are multiples of all alignments.
 constexpr uint64_t kDistance = 1ull << 35;
 uint64_t address(uint32_t buffer, uint64_t offset) { return (buffer + 1) * kDistance + offset; }
@@ -156,11 +184,6 @@ class Call {
     std::vector<sidra_operand> operands;
 
    private:
-    static bool stores(uint8_t op) {
-        return op == SIDRA_VECTOR_OP_STORE || op == SIDRA_VECTOR_OP_STORE_INT || op == SIDRA_VECTOR_OP_SCATTER ||
-               op == SIDRA_VECTOR_OP_SCATTER_INT;
-    }
-
     mlir::Operation* op_;
     mlir::ValueRange buffers_;
 };

@@ -33,6 +33,7 @@ void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int cop
     passes.addPass(make_group_pass(fewer));
     passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
     if (fewer) passes.addPass(mlir::createCSEPass());
+    if (fewer) passes.addNestedPass<mlir::func::FuncOp>(make_schedule_pass());
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 
@@ -45,6 +46,7 @@ void register_passes() {
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });
     mlir::registerPass([] { return make_lower_pass(); });
+    mlir::registerPass([] { return make_schedule_pass(); });
     mlir::registerPass([] { return make_plan_pass(); });
     mlir::registerTransformsPasses();
 }

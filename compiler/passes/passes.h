@@ -30,6 +30,8 @@ std::unique_ptr<mlir::Pass> make_expand_pass();
 std::unique_ptr<mlir::Pass> make_group_pass(bool join = true);
 // xnn-to-xbar: groups and other operations become calls on memory.
 std::unique_ptr<mlir::Pass> make_lower_pass();
+// xbar-schedule: calls get an order that needs less memory.
+std::unique_ptr<mlir::Pass> make_schedule_pass();
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
 
