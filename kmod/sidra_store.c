@@ -252,13 +252,35 @@ static void release_if_unused(struct sidra_device *sdev, struct sidra_object *ob
 	free_object(sdev, object);
 }
 
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding)
+/* Chooses crossbars for all tiles of a new object. */
+static int take_free(struct sidra_store *store, struct sidra_object *object)
 {
-	u32 *list __free(kvfree) = NULL;
+	u32 *list __free(kvfree) = kvmalloc_array(object->tile_count, sizeof(*list), GFP_KERNEL_ACCOUNT);
+	u32 i;
+	int ret;
+
+	if (!list)
+		return -ENOMEM;
+	ret = sidra_xbars_alloc(&store->xbars, object->tile_count, list);
+	for (i = 0; !ret && i < object->tile_count; i++)
+		object->tiles[tile_at(object, i)] = list[i];
+	return ret;
+}
+
+static int take_wanted(struct sidra_store *store, struct sidra_object *object, const u32 *wanted)
+{
+	int ret = sidra_xbars_reserve(&store->xbars, wanted, object->tile_count);
+
+	if (!ret)
+		memcpy(object->tiles, wanted, (size_t)object->tile_count * sizeof(u32));
+	return ret;
+}
+
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding, const u32 *wanted)
+{
 	struct sidra_store *store = &sdev->store;
 	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
 	struct sidra_object *object;
-	u32 i;
 	int ret;
 
 	if (needed > store->xbars.total)
@@ -268,22 +290,17 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32
 		return ERR_PTR(ret);
 	if (needed > store->xbars.free)
 		return ERR_PTR(-ENOSPC);
-	list = kvmalloc_array(needed, sizeof(*list), GFP_KERNEL_ACCOUNT);
-	if (!list)
-		return ERR_PTR(-ENOMEM);
 	ret = sidra_nvm_take_uid(&store->nvm, &uid);
 	if (ret)
 		return ERR_PTR(ret);
 	object = alloc_object(sdev, uid, rows, cols, encoding);
 	if (!object)
 		return ERR_PTR(-ENOMEM);
-	ret = sidra_xbars_alloc(&store->xbars, needed, list);
+	ret = wanted ? take_wanted(store, object, wanted) : take_free(store, object);
 	if (ret) {
 		free_object(sdev, object);
 		return ERR_PTR(ret);
 	}
-	for (i = 0; i < needed; i++)
-		object->tiles[tile_at(object, i)] = list[i];
 	object->handles = 1;
 	return object;
 }

@@ -46,8 +46,11 @@ struct sidra_store {
 int sidra_store_init(struct sidra_device *sdev);
 void sidra_store_fini(struct sidra_device *sdev);
 
-/* Creates an unprogrammed object with one handle. */
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding);
+/*
+ * Creates an unprogrammed object with one handle. @wanted: a crossbar for each tile, of which none may be in use (-EBUSY); NULL: the driver
+ * chooses.
+ */
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding, const u32 *wanted);
 /* Drops a handle whose table entry was removed and quiesced. The last reference erases the cells. */
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object);
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object);

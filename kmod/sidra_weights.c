@@ -150,6 +150,27 @@ static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32
 	return ret;
 }
 
+/* Reads the crossbars that the caller of CREATE wants. Returns NULL if it leaves the choice to the driver. */
+static u32 *read_wanted(const struct sidra_device *sdev, const struct sidra_ioctl_weights_create *args, u32 given)
+{
+	u64 tiles = sidra_tile_count(args->rows, args->cols, args->encoding);
+	u32 *wanted;
+
+	if (!args->xbar_ids)
+		return NULL;
+	if (given != tiles)
+		return ERR_PTR(-EINVAL);
+	if (tiles > sidra_xbars_of(&sdev->chip.info))
+		return ERR_PTR(-ENOSPC);
+	wanted = kvmalloc_array(tiles, sizeof(*wanted), GFP_KERNEL_ACCOUNT);
+	if (!wanted)
+		return ERR_PTR(-ENOMEM);
+	if (!copy_from_user(wanted, u64_to_user_ptr(args->xbar_ids), tiles * sizeof(*wanted)))
+		return wanted;
+	kvfree(wanted);
+	return ERR_PTR(-EFAULT);
+}
+
 /* ---- Calls ---- */
 
 /* Looks a handle up in a usable context; valid while sidra_device.lock is held. */
@@ -166,10 +187,12 @@ static struct sidra_weights_handle *find_handle(struct sidra_ctx *ctx, u32 index
 
 int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	u32 *wanted __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_create *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_object *object;
+	u32 given = args->xbars;
 	int ret;
 
 	args->index = 0;
@@ -181,12 +204,15 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
+	wanted = read_wanted(sdev, args, given);
+	if (IS_ERR(wanted))
+		return PTR_ERR(wanted);
 
 	CLASS(sidra_call, call)(sdev);
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
-	object = sidra_store_create(sdev, args->rows, args->cols, args->encoding);
+	object = sidra_store_create(sdev, args->rows, args->cols, args->encoding, wanted);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	ret = install(ctx, object, args->rights, &args->index);

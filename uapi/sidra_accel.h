@@ -22,6 +22,7 @@
  * 1.0  first version
  * 1.1  WEIGHTS_REPORT
  * 1.2  epochs: other structs for SUBMIT, QUEUE_RESET, QUEUE_QUERY, ARM and the items of WAIT; WAIT_VALUE takes an epoch
+ * 1.3  WEIGHTS_CREATE takes the crossbars that the caller wants
  *
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h, sidra_publish.h)
  * 1.0  first version
@@ -45,7 +46,7 @@ extern "C" {
 #endif
 
 #define SIDRA_UAPI_VERSION_MAJOR	1u
-#define SIDRA_UAPI_VERSION_MINOR	2u
+#define SIDRA_UAPI_VERSION_MINOR	3u
 
 #define SIDRA_DEADLINE_NEVER		(~0ull)
 
@@ -407,10 +408,12 @@ struct sidra_ioctl_submit {
  * @rights:   in, SIDRA_WEIGHTS_* of this handle
  * @flags:    in, zero
  * @index:    out, index in the context's weights table, for packets
- * @xbars:    out, number of crossbars
+ * @xbars:    inout, size of the array @xbar_ids if there is one, which must be the number of tiles (-EINVAL); then number of crossbars
  * @uid:      out, identity of the object on this array
+ * @xbar_ids: in, pointer to __u32[@xbars], the crossbar that each tile takes (tile by tile, row-major), or 0: the driver chooses
  *
- * The object is anonymous: it is freed with its last handle. -ENOSPC: not enough free crossbars.
+ * The object is anonymous: it is freed with its last handle. -ENOSPC: not enough free crossbars. -EBUSY: a crossbar in @xbar_ids is in use,
+ * is there twice, or does not exist; another choice may succeed.
  */
 struct sidra_ioctl_weights_create {
 	__u32 context;
@@ -422,6 +425,7 @@ struct sidra_ioctl_weights_create {
 	__u32 index;
 	__u32 xbars;
 	__u64 uid;
+	__u64 xbar_ids;
 };
 
 /**
@@ -647,8 +651,8 @@ SIDRA_ASSERT_SIZE(struct sidra_ioctl_arm, 32);
 SIDRA_ASSERT_SIZE(struct sidra_syncobj_point, 16);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_submit, 80);
 SIDRA_ASSERT_AT(struct sidra_ioctl_submit, in_fence_fd, 48);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_create, 40);
-SIDRA_ASSERT_AT(struct sidra_ioctl_weights_create, uid, 32);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_create, 48);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_create, xbar_ids, 40);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_publish, 88);
 SIDRA_ASSERT_AT(struct sidra_ioctl_weights_publish, hash, 40);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_open, 64);

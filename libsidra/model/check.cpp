@@ -10,6 +10,7 @@
 #include "hash.h"
 #include "host.h"
 #include "sidra/model.h"
+#include "sidra_hw.h"
 #include "sidra_vector.h"
 #include "verify.h"
 
@@ -260,6 +261,34 @@ class Calls {
     const uint64_t constants_, work_;  // bytes
 };
 
+uint64_t tiles_of(const Matrix& matrix, Encoding encoding) {
+    const uint64_t width = encoding == Encoding::Differential ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
+    return (uint64_t{matrix.k()} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS * ((matrix.n() + width - 1) / width);
+}
+
+// The crossbars where the compiler has placed matrices: as many as a matrix has tiles, and none twice.
+Text check_placement(const Model& model) {
+    std::vector<std::pair<uint32_t, uint32_t>> taken;  // crossbar, matrix
+    for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
+        const Matrix& matrix = *model.matrices()->Get(i);
+        if (matrix.crossbars() == nullptr) continue;
+        const uint32_t count = matrix.crossbars()->size();
+        const bool differential =
+            matrix.encoding() != Encoding::Offset && count == tiles_of(matrix, Encoding::Differential);
+        const bool offset = matrix.encoding() != Encoding::Differential && count == tiles_of(matrix, Encoding::Offset);
+        if (!differential && !offset)
+            return fmt::format("{}: it is placed on {} crossbars, but has another number of tiles",
+                               matrix_name(model, i), count);
+        for (uint32_t tile = 0; tile < count; ++tile) taken.emplace_back(matrix.crossbars()->Get(tile), i);
+    }
+    std::ranges::sort(taken);
+    for (size_t i = 1; i < taken.size(); ++i)
+        if (taken[i].first == taken[i - 1].first)
+            return fmt::format("{} and {} are both placed on crossbar {}", matrix_name(model, taken[i - 1].second),
+                               matrix_name(model, taken[i].second), taken[i].first);
+    return {};
+}
+
 Text check_matrix(const Matrix& matrix) {
     if (matrix.encoding() > Encoding::MAX)
         return fmt::format("encoding is {}, which does not exist", static_cast<uint32_t>(matrix.encoding()));
@@ -318,6 +347,7 @@ Text check_manifest(const Model& model, uint64_t file_size, const Range& manifes
         TRY_PART(sections.add(matrix_name(model, i), *model.matrices()->Get(i)->data()), "");
     }
     TRY_PART(sections.check(), "");
+    TRY_PART(check_placement(model), "");
     for (uint32_t i = 0; i < model.programs()->size(); ++i)
         TRY_PART(check_program(*model.programs()->Get(i)), "program {}: ", i);
     if (model.variants()->size() == 0) return "it has no variant";

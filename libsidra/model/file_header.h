@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 
 // The bytes behind the name show a transfer that changes ends of lines, as in a PNG file.
 inline constexpr char kMagic[8] = {'S', 'I', 'D', 'R', 'A', '\r', '\n', '\x1a'};
-inline constexpr uint32_t kVersionMajor = 1, kVersionMinor = 1;
+inline constexpr uint32_t kVersionMajor = 1, kVersionMinor = 2;
 inline constexpr uint32_t kVersion = kVersionMajor << 16 | kVersionMinor;
 
 inline constexpr uint64_t kManifestAlignment = 8;

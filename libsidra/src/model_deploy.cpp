@@ -38,8 +38,16 @@ class Creation {
 
     sidra_status run() {
         SIDRA_TRY(find_room());
+        // What the file has placed comes first, so that nothing else takes its crossbars.
+        for (uint32_t i = 0; i < model_.matrices.size(); ++i)
+            if (missing(i) && manifest_.matrices()->Get(i)->crossbars() != nullptr) SIDRA_TRY(make_placed(i));
         for (uint32_t i = 0; i < model_.matrices.size(); ++i)
             if (missing(i)) SIDRA_TRY(make(i));
+        if (displaced_ != 0)
+            report_line(
+                fmt::format("{} of {} matrices of model {} are not on the crossbars that the file names, because those "
+                            "are in use, bad, or not on this device; the driver has chosen others",
+                            displaced_, model_.matrices.size(), model_.id));
         if (reduced_ != 0)
             report_line(
                 fmt::format("{} of {} matrices of model {} use the offset encoding, because differential needs more "
@@ -80,13 +88,62 @@ class Creation {
         SIDRA_TRY(model_.file.read(call_, *matrix.data(), name, values_.get()));
         auto options = SIDRA_INIT(sidra_weights_options);
         options.encoding = choose_encoding(matrix);
-        options.label = matrix.name()->c_str();
         sidra_weights* weights = nullptr;
-        const auto* values = reinterpret_cast<const int8_t*>(values_.get());
-        if (const sidra_status status = sidra_weights_create_s8(handle_of(model_.context), matrix.k(), matrix.n(),
-                                                                values, matrix.n(), nullptr, &options, &weights);
-            status != SIDRA_OK)
+        if (const sidra_status status = create(matrix, &options, &weights); status != SIDRA_OK)
             return fail_part(call_, model_, name, status);
+        return add(index, weights);
+    }
+
+    // Leaves the matrix without weights if its crossbars cannot be had.
+    sidra_status make_placed(uint32_t index) {
+        const format::Matrix& matrix = *manifest_.matrices()->Get(index);
+        const std::string name = matrix_name(manifest_, index);
+        auto options = SIDRA_INIT(sidra_weights_options);
+        options.crossbar_count = matrix.crossbars()->size();
+        options.crossbars = matrix.crossbars()->data();
+        options.encoding = options.crossbar_count == crossbars_of(matrix, SIDRA_WEIGHTS_DIFFERENTIAL) &&
+                                   matrix.encoding() != format::Encoding::Offset
+                               ? SIDRA_WEIGHTS_DIFFERENTIAL
+                               : SIDRA_WEIGHTS_OFFSET;
+        const uint64_t others = needed_ - fewest_crossbars(matrix);
+        if (options.crossbar_count + others > free_) {
+            ++displaced_;
+            return SIDRA_OK;
+        }
+        SIDRA_TRY(model_.file.read(call_, *matrix.data(), name, values_.get()));
+        sidra_weights* weights = nullptr;
+        const sidra_status status = create(matrix, &options, &weights);
+        bool good = status == SIDRA_OK;
+        if (!good && status != SIDRA_ERROR_BUSY && status != SIDRA_ERROR_NOT_REPRESENTABLE)
+            return fail_part(call_, model_, name, status);
+        for (uint32_t tile = 0; good && has_limit() && tile < options.crossbar_count; ++tile) {
+            auto report = SIDRA_INIT(sidra_tile_report);
+            if (const sidra_status failed = sidra_weights_report(weights, tile, &report); failed != SIDRA_OK) {
+                static_cast<void>(sidra_weights_destroy(weights));
+                return fail_part(call_, model_, name, failed);
+            }
+            good = report.stuck_cells <= manifest_.bad_cells();
+        }
+        if (!good) {
+            if (weights != nullptr) SIDRA_TRY(sidra_weights_destroy(weights));
+            ++displaced_;
+            return SIDRA_OK;
+        }
+        needed_ = others;
+        return add(index, weights);
+    }
+
+    bool has_limit() const { return manifest_.bad_cells() != UINT32_MAX; }
+
+    // Of the values that were read.
+    sidra_status create(const format::Matrix& matrix, sidra_weights_options* options, sidra_weights** weights) const {
+        options->label = matrix.name()->c_str();
+        return sidra_weights_create_s8(handle_of(model_.context), matrix.k(), matrix.n(),
+                                       reinterpret_cast<const int8_t*>(values_.get()), matrix.n(), nullptr, options,
+                                       weights);
+    }
+
+    sidra_status add(uint32_t index, sidra_weights* weights) {
         model_.matrices[index].store(weights, std::memory_order_release);
         made_.push_back(index);
         auto info = SIDRA_INIT(sidra_weights_info);
@@ -111,6 +168,7 @@ class Creation {
     uint64_t needed_ = 0, free_ = 0;       // crossbars: of the matrices to come, and on the device
     std::unique_ptr<std::byte[]> values_;  // of one matrix
     std::vector<uint32_t> made_;
+    uint32_t displaced_ = 0;  // matrices that are not where the file has placed them
     uint32_t reduced_ = 0;  // matrices that would be differential if there were more crossbars
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "label.h"
 #include "report_line.h"
@@ -56,20 +57,29 @@ sidra_status read_options(const char* call, const sidra_weights_options* options
         if (raw_value(whole.encoding) > SIDRA_WEIGHTS_OFFSET)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.encoding is {}: not a sidra_weights_encoding",
                         raw_value(whole.encoding));
+        if (whole.crossbars == nullptr && whole.crossbar_count != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.crossbars is NULL, but there are {} of them",
+                        whole.crossbar_count);
+        if (whole.crossbars != nullptr && whole.encoding == SIDRA_WEIGHTS_AUTO)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "options.crossbars needs an encoding that is not SIDRA_WEIGHTS_AUTO, which says how many tiles "
+                        "there are");
     }
     *result = whole;
     return SIDRA_OK;
 }
 
-// Requests crossbars in one encoding from the driver.
+// Requests crossbars in one encoding from the driver; `wanted` if there are some.
 int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights_encoding encoding, uint32_t rights,
-                   WeightsGrant* grant, std::string* detail) {
+                   std::span<const uint32_t> wanted, WeightsGrant* grant, std::string* detail) {
     sidra_ioctl_weights_create create{};
     create.context = context->number;
     create.encoding = encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? SIDRA_ENCODING_DIFFERENTIAL : SIDRA_ENCODING_OFFSET;
     create.rows = k;
     create.cols = n;
     create.rights = rights;
+    create.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
+    create.xbars = static_cast<uint32_t>(wanted.size());
     const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_CREATE, &create, detail);
     if (error == 0) *grant = {create.index, k, n, create.encoding, rights, create.xbars};
     return error;
@@ -90,6 +100,11 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     SIDRA_TRY(query_device(call, *context, &device));
     sidra_weights_encoding encoding = options.encoding;
     sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
+    if (const uint64_t tiles = tiles_down(k) * tiles_across(n, encoding);
+        options.crossbars != nullptr && options.crossbar_count != tiles)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "options.crossbars has {} crossbars, but {} x {} {} weights have {} tiles", options.crossbar_count,
+                    k, n, encoding_name(encoding), tiles);
     const uint64_t needed_differential = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
     if (encoding == SIDRA_WEIGHTS_AUTO) {
         reason = too_small.found                           ? SIDRA_ENCODING_VALUE
@@ -107,11 +122,14 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
     WeightsGrant grant{};
     std::string detail;
-    int error = take_crossbars(context, k, n, encoding, rights, &grant, &detail);
+    int error = take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant,
+                               &detail);
     if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
         reason = SIDRA_ENCODING_CROSSBARS;
-        error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
+        error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, {}, &grant, &detail);
     }
+    if (error == -EBUSY)
+        return fail(SIDRA_ERROR_BUSY, call, "{}; let the driver choose, or give others in options.crossbars", detail);
     if (error == -ENOSPC)
         return fail(
             SIDRA_ERROR_OUT_OF_CROSSBARS, call,

@@ -155,6 +155,60 @@ TEST(Weights, CreateRefusesBadRequests) {
     EXPECT_EQ(w.client.query().xbars_free, 3u);
 }
 
+// The crossbars that an object has.
+std::vector<uint32_t> crossbars_of(Weights& w, uint32_t number, uint32_t count) {
+    std::vector<uint32_t> ids(count);
+    sidra_ioctl_weights_query a{};
+    a.context = w.context;
+    a.index = number;
+    a.xbar_ids = reinterpret_cast<uintptr_t>(ids.data());
+    a.xbars = count;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, a), 0) << w.client.detail;
+    return ids;
+}
+
+TEST(Weights, CreateTakesTheWantedCrossbars) {
+    Weights w;
+    const auto create = [&](std::vector<uint32_t> wanted, uint32_t rows, uint32_t cols) {
+        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, rows, cols, kAll, 0, 7, 0, 7, 0};
+        a.xbars = static_cast<uint32_t>(wanted.size());
+        a.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
+        const int error = w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, a);
+        w.last = a;
+        return error;
+    };
+    ASSERT_EQ(create({6, 1, 3, 4}, 512, 512), 0) << w.client.detail;
+    const uint32_t a = w.last.index;
+    EXPECT_EQ(w.last.xbars, 4u);
+    EXPECT_EQ(crossbars_of(w, a, 4), (std::vector<uint32_t>{6, 1, 3, 4})) << "tile by tile";
+    EXPECT_EQ(w.fill(a, 512, 512, 5), 0);
+    EXPECT_TRUE(w.holds(a, 512, 512, 5));
+
+    const std::vector<std::pair<std::vector<uint32_t>, int>> refused = {
+        {{0, 1}, -EBUSY},  {{1, 0}, -EBUSY},  {{0, 0}, -EBUSY},     {{0, 8}, -EBUSY},
+        {{0, ~0u}, -EBUSY}, {{0}, -EINVAL},    {{0, 2, 5}, -EINVAL},
+    };
+    for (const auto& [wanted, error] : refused) {
+        EXPECT_EQ(create(wanted, 512, 1), error) << wanted.back();
+        EXPECT_EQ(w.last.index, 0u);
+        EXPECT_EQ(w.last.xbars, 0u);
+        EXPECT_EQ(w.last.uid, 0u);
+        EXPECT_EQ(w.client.query().xbars_free, 4u);
+    }
+    EXPECT_EQ(create({0, 2, 5, 7, 1}, 1280, 1), -ENOSPC);
+    sidra_ioctl_weights_create nowhere{w.context, SIDRA_ENCODING_OFFSET, 512, 1, kAll, 0, 0, 2, 0, 8};
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
+    nowhere.rows = nowhere.cols = ~0u;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EINVAL);
+    // What was refused is free, and the driver's own choice goes around the others.
+    ASSERT_EQ(create({7, 0}, 512, 1), 0) << w.client.detail;
+    uint32_t rest;
+    ASSERT_EQ(w.create(512, 1, &rest), 0);
+    EXPECT_EQ(crossbars_of(w, rest, 2), (std::vector<uint32_t>{2, 5}));
+    EXPECT_EQ(w.destroy(a), 0);
+    EXPECT_EQ(create({4, 1, 3, 6}, 1024, 1), 0) << "those of a destroyed object are free: " << w.client.detail;
+}
+
 TEST(Weights, CreateTakesNoCrossbarsWhenItFails) {
     Weights w;
     const uint32_t free = w.client.query().xbars_free;

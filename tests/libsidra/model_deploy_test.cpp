@@ -106,6 +106,114 @@ TEST_F(ModelDeploy, AStoppedStreamChangesNothing) {
     expect_answers(network, model, 0, pixels(2));
 }
 
+class ModelPlacement : public ModelTest {
+   protected:
+    // The first matrix has two tiles, or one with the offset encoding; the second one has one.
+    Bytes placed(const std::vector<uint32_t>& first, const std::vector<uint32_t>& second,
+                 uint32_t bad_cells = UINT32_MAX) {
+        return network.model.file([&](fb::ModelT& manifest) {
+            manifest.matrices[0]->crossbars = first;
+            manifest.matrices[1]->crossbars = second;
+            manifest.bad_cells = bad_cells;
+        });
+    }
+    std::vector<uint32_t> crossbars(sidra_model* model, uint32_t index) {
+        auto matrix = SIDRA_INIT(sidra_model_matrix);
+        EXPECT_OK(sidra_model_get_matrix(model, index, &matrix));
+        uint32_t count = 8;
+        std::vector<uint32_t> list(count);
+        EXPECT_OK(sidra_weights_crossbars(matrix.weights, list.data(), &count));
+        list.resize(count);
+        return list;
+    }
+    // Deploys it, and returns what libsidra says.
+    std::string told(sidra_model* model) {
+        testing::internal::CaptureStderr();
+        EXPECT_OK(sidra_model_deploy_async(stream, model));
+        return testing::internal::GetCapturedStderr();
+    }
+
+    using List = std::vector<uint32_t>;
+    static constexpr const char* kOthers = "are not on the crossbars that the file names";
+    Perceptron network{{2}, 1};
+};
+
+TEST_F(ModelPlacement, IsThatOfTheFile) {
+    sidra_model* model = load(placed({6, 1}, {3}));
+    EXPECT_EQ("", told(model));
+    EXPECT_EQ(crossbars(model, 0), (List{6, 1}));
+    EXPECT_EQ(crossbars(model, 1), (List{3}));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelPlacement, DecidesTheEncoding) {
+    sidra_model* model = load(placed({5}, {0}));
+    EXPECT_EQ("", told(model));
+    EXPECT_EQ(crossbars(model, 0), (List{5}));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+TEST_F(ModelPlacement, GivesWayToWhatIsThere) {
+    sidra_model* const before = load(placed({6, 1}, {3}));
+    EXPECT_EQ("", told(before));
+    sidra_model* const again = load(placed({6, 1}, {2}));
+    EXPECT_NE(std::string::npos, told(again).find(std::string("1 of 2 matrices of model 2 ") + kOthers));
+    EXPECT_EQ(crossbars(again, 1), (List{2})) << "whose crossbar is free";
+    expect_answers(network, again, 0, pixels(2));
+    expect_answers(network, before, 0, pixels(2));
+}
+
+// The first matrix leaves the crossbar of the second one alone, although the driver would take it.
+TEST_F(ModelPlacement, ComesBeforeTheChoiceOfTheDriver) {
+    sidra_model* model = load(placed({8, 9}, {0}));
+    EXPECT_NE(std::string::npos, told(model).find(kOthers));
+    EXPECT_EQ(crossbars(model, 1), (List{0}));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+// A chip of level accurate knows its stuck cells once a crossbar was programmed: some 600 of 65,536 here.
+class AgedPlacement : public ModelPlacement {
+   protected:
+    void SetUp() override {
+        choose_test_device();
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        options.private_chip = true;
+        options.level = SIDRA_LEVEL_ACCURATE;
+        options.stuck_ppm = 10'000;
+        ASSERT_OK(sidra_device_open(0, &options, &device));
+        ASSERT_OK(sidra_context_create(device, &context));
+        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+    }
+};
+
+TEST_F(AgedPlacement, AvoidsCrossbarsThatHaveBecomeBad) {
+    sidra_model* const first = load(placed({6, 1}, {3}, 0));
+    EXPECT_EQ("", told(first)) << "no cell is known to be stuck";
+    synchronize();
+    destroy(first);
+    sidra_model* const strict = load(placed({6, 1}, {2}, 100));
+    EXPECT_NE(std::string::npos, told(strict).find(std::string("1 of 2 matrices of model 2 ") + kOthers));
+    EXPECT_EQ(crossbars(strict, 1), (List{2})) << "which was never used";
+    destroy(strict);
+    sidra_model* const lenient = load(placed({6, 1}, {3}, 2'000));
+    EXPECT_EQ("", told(lenient));
+    EXPECT_EQ(crossbars(lenient, 0), (List{6, 1}));
+}
+
+TEST_F(ModelPlacement, IsChecked) {
+    const auto refused = [&](const List& first, const List& second, const std::string& why) {
+        const TestFile file(placed(first, second));
+        sidra_model* model = nullptr;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_load(context, file.path(), &model));
+        expect_said(why);
+    };
+    refused({1, 2, 3}, {4}, "matrix 0 'fc1.weight': it is placed on 3 crossbars, but has another number of tiles");
+    refused({}, {4}, "matrix 0 'fc1.weight': it is placed on 0 crossbars");
+    refused({1, 2}, {2}, "matrix 0 'fc1.weight' and matrix 1 'fc2.weight' are both placed on crossbar 2");
+    refused({1, 1}, {2}, "matrix 0 'fc1.weight' and matrix 0 'fc1.weight' are both placed on crossbar 1");
+}
+
 TEST_F(ModelDeploy, ADamagedMatrixLeavesNoCrossbarTaken) {
     Perceptron network({2}, 1);
     const Bytes good = network.model.file();

@@ -224,12 +224,12 @@ TEST_F(ModelHost, WrongCallsAreRefused) {
 // Files of the next minor version may have what this library does not know.
 TEST_F(ModelHost, TheFormatHasANewVersion) {
     Bytes bytes = HostModel().model.file();
-    EXPECT_EQ(0x00010001u, fb::kVersion);
-    change_header(&bytes, [](fb::FileHeader& h) { h.version = 0x00010002; });
+    EXPECT_EQ(0x00010002u, fb::kVersion);
+    change_header(&bytes, [](fb::FileHeader& h) { h.version = 0x00010003; });
     const TestFile file(bytes);
     sidra_model* model = nullptr;
     EXPECT_FAILS(SIDRA_ERROR_VERSION, sidra_model_load(context, file.path(), &model));
-    expect_said("has version 1.2 of the format, but this libsidra reads 1.0 to 1.1");
+    expect_said("has version 1.3 of the format, but this libsidra reads 1.0 to 1.2");
     change_header(&bytes, [](fb::FileHeader& h) { h.version = 0x00010000; });
     expect_right(load(bytes));
 }

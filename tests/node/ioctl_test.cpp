@@ -480,6 +480,53 @@ TEST_F(Ioctl, ReportsAreOfTilesThatOneHas) {
     EXPECT_EQ(report.programmed_rows, 0u);
 }
 
+TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
+    const auto create = [&](std::vector<uint32_t> wanted, uint32_t rows, uint32_t* made = nullptr) {
+        sidra_ioctl_weights_create a{};
+        a.context = context.handle;
+        a.encoding = SIDRA_ENCODING_OFFSET;
+        a.rows = rows;
+        a.cols = 1;
+        a.rights = SIDRA_WEIGHTS_RIGHTS;
+        a.xbars = static_cast<uint32_t>(wanted.size());
+        a.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
+        const int error = node.call(SIDRA_IOCTL_WEIGHTS_CREATE, a);
+        if (error != 0) {
+            EXPECT_EQ(a.index, 0u);
+            EXPECT_EQ(a.xbars, 0u);
+        }
+        if (made != nullptr) *made = a.index;
+        return error;
+    };
+    const sidra_ioctl_device_query before = look();
+    const uint32_t total = before.xbars_total;
+    uint32_t index = 0;
+    ASSERT_EQ(create({total - 1, total - 3}, 2 * SIDRA_XBAR_ROWS, &index), 0);
+    std::vector<uint32_t> ids(2);
+    sidra_ioctl_weights_query query{};
+    query.context = context.handle;
+    query.index = index;
+    query.xbar_ids = reinterpret_cast<uintptr_t>(ids.data());
+    query.xbars = 2;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
+    EXPECT_EQ(ids, (std::vector<uint32_t>{total - 1, total - 3}));
+    EXPECT_EQ(create({total - 2, total - 1}, 2 * SIDRA_XBAR_ROWS), -EBUSY) << "in use";
+    EXPECT_EQ(create({total - 2, total - 2}, 2 * SIDRA_XBAR_ROWS), -EBUSY) << "twice";
+    EXPECT_EQ(create({total - 2, total}, 2 * SIDRA_XBAR_ROWS), -EBUSY) << "does not exist";
+    EXPECT_EQ(create({total - 2, UINT32_MAX}, 2 * SIDRA_XBAR_ROWS), -EBUSY);
+    EXPECT_EQ(create({total - 2}, 2 * SIDRA_XBAR_ROWS), -EINVAL) << "too few";
+    EXPECT_EQ(create({total - 2, total - 4}, SIDRA_XBAR_ROWS), -EINVAL) << "too many";
+    sidra_ioctl_weights_create nowhere{};
+    nowhere.context = context.handle;
+    nowhere.rows = nowhere.cols = 1;
+    nowhere.rights = SIDRA_WEIGHTS_RIGHTS;
+    nowhere.xbars = 1;
+    nowhere.xbar_ids = 8;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
+    EXPECT_EQ(look().xbars_free, before.xbars_free - 2);
+    EXPECT_EQ(create({total - 2}, 1), 0) << "what was refused is free";
+}
+
 TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
     sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 0, sizeof item, 0, 0, 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);

@@ -519,6 +519,12 @@ typedef struct sidra_weights_options {
 	bool no_readback;	/* without the right to read the weights back */
 	/* The name that a trace shows with the weights (as with sidra_label_async()); NULL: that with which they are published or opened. */
 	const char *label;
+	/*
+	 * The crossbar that each tile takes, tile by tile as sidra_weights_crossbars() returns them; `encoding` must not be AUTO. NULL: the driver
+	 * chooses. BUSY: one is in use, is there twice, or does not exist. INVALID_ARGUMENT: their number is not that of the tiles.
+	 */
+	const uint32_t *crossbars;
+	uint32_t crossbar_count;
 } sidra_weights_options;
 
 /*

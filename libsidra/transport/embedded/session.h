@@ -92,6 +92,8 @@ class Session {
     int arm(sidra_ioctl_arm& a, Detail& detail);
 
     // session_weights.cpp
+    int read_wanted(const sidra_ioctl_weights_create& a, uint32_t given, std::vector<uint32_t>* wanted,
+                    Detail& detail) const;
     int weights_create(sidra_ioctl_weights_create& a, Detail& detail);
     int weights_publish(sidra_ioctl_weights_publish& a, Detail& detail);
     int weights_open(sidra_ioctl_weights_open& a, Detail& detail);

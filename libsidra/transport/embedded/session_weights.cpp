@@ -114,7 +114,23 @@ int Session::return_data(Argument& a, WeightsObject& object, std::span<const uin
     return error;
 }
 
+// The crossbars that the caller of create wants; none: the driver chooses.
+int Session::read_wanted(const sidra_ioctl_weights_create& a, uint32_t given, std::vector<uint32_t>* wanted,
+                         Detail& detail) const {
+    if (a.xbar_ids == 0) return 0;
+    const uint64_t tiles = tile_count(a.rows, a.cols, a.encoding);
+    if (given != tiles)
+        return fail(detail, -EINVAL, "{} crossbars are wanted for a {} x {} matrix, which has {} tiles", given, a.rows,
+                    a.cols, tiles);
+    if (tiles > driver_->weights().xbars()) return 0;  // too many in any case
+    wanted->resize(tiles);
+    if (!copy_from_user(wanted->data(), a.xbar_ids, tiles * sizeof(uint32_t)))
+        return fail(detail, -EFAULT, "{} numbers of crossbars at {:#x} are not readable", tiles, a.xbar_ids);
+    return 0;
+}
+
 int Session::weights_create(sidra_ioctl_weights_create& a, Detail& detail) {
+    const uint32_t given = a.xbars;
     a.index = a.xbars = 0;
     a.uid = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
@@ -126,8 +142,10 @@ int Session::weights_create(sidra_ioctl_weights_create& a, Detail& detail) {
     uint32_t index;
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
     if (int error = free_weights_index(*context, &index, detail)) return error;
+    std::vector<uint32_t> wanted;
+    if (int error = read_wanted(a, given, &wanted, detail)) return error;
     WeightsObject* object;
-    if (int error = driver_->weights().create(a.rows, a.cols, a.encoding, &object, detail)) return error;
+    if (int error = driver_->weights().create(a.rows, a.cols, a.encoding, wanted, &object, detail)) return error;
     if (int error = install_weights(*context, *object, a.rights, &index, detail)) return error;
     a.index = index;
     a.xbars = static_cast<uint32_t>(object->tiles.size());

@@ -95,10 +95,17 @@ uint32_t WeightsStore::xbars_free() {
     return allocator_.free_count();
 }
 
-int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail) {
-    const uint32_t outputs = tile_outputs(encoding);
-    const uint64_t needed =
-        ((uint64_t{rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS) * ((uint64_t{cols} + outputs - 1) / outputs);
+void WeightsStore::take_free(WeightsObject& object) {
+    const std::vector<uint32_t> xbars = allocator_.allocate(static_cast<uint32_t>(object.tiles.size()));
+    const uint32_t tile_cols = object.tile_columns();
+    const uint32_t tile_rows = static_cast<uint32_t>(object.tiles.size()) / tile_cols;
+    for (uint32_t i = 0; i < tile_rows; i++)
+        for (uint32_t j = 0; j < tile_cols; j++) object.tiles[i * tile_cols + j] = xbars[j * tile_rows + i];
+}
+
+int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, std::span<const uint32_t> wanted,
+                         WeightsObject** object, Detail& detail) {
+    const uint64_t needed = tile_count(rows, cols, encoding);
     if (needed > xbars_)
         return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, the whole chip has {}; split it", rows, cols,
                     needed, xbars_);
@@ -121,19 +128,20 @@ int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, Weight
     fresh.tiles.resize(needed);
     fresh.handles = 1;
     const auto place = objects_.emplace(fresh.uid, std::move(fresh)).first;
-    std::vector<uint32_t> xbars;
-    try {
-        xbars = allocator_.allocate(static_cast<uint32_t>(needed));  // last: nothing fails after this
+    WeightsObject& made = place->second;
+    try {  // last: nothing fails after this
+        if (wanted.empty()) {
+            take_free(made);
+        } else if (const std::optional<uint32_t> refused = allocator_.reserve(wanted)) {
+            objects_.erase(place);
+            return fail(detail, -EBUSY, "crossbar {} is in use, wanted twice, or none of the {}", *refused, xbars_);
+        } else {
+            std::ranges::copy(wanted, made.tiles.begin());
+        }
     } catch (...) {
         objects_.erase(place);
         throw;
     }
-    // Place the tiles of one column, whose sums are added, on neighbouring crossbars.
-    WeightsObject& made = place->second;
-    const uint32_t tile_cols = made.tile_columns();
-    const uint32_t tile_rows = static_cast<uint32_t>(needed) / tile_cols;
-    for (uint32_t i = 0; i < tile_rows; i++)
-        for (uint32_t j = 0; j < tile_cols; j++) made.tiles[i * tile_cols + j] = xbars[j * tile_rows + i];
     *object = &made;
     return 0;
 }

@@ -34,6 +34,11 @@ constexpr uint32_t tile_outputs(uint32_t encoding) {
     return encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
 }
 
+constexpr uint64_t tile_count(uint32_t rows, uint32_t cols, uint32_t encoding) {
+    return ((uint64_t{rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS) *
+           ((uint64_t{cols} + tile_outputs(encoding) - 1) / tile_outputs(encoding));
+}
+
 // Exists while a handle, a descriptor or a name refers to it. The chip reads `tiles`, so it must not move.
 struct WeightsObject {
     uint64_t uid = 0;
@@ -58,11 +63,14 @@ class WeightsStore {
     // driver.
     int load(Detail& detail);
 
+    uint32_t xbars() const { return xbars_; }
     uint32_t xbars_free();
     bool has_names() const { return !directory_.entries().empty(); }
 
-    // Creates an unprogrammed object with one handle.
-    int create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail);
+    // Creates an unprogrammed object with one handle. wanted: a crossbar for each tile, of which none may be in use
+    // (-EBUSY); empty: the store chooses.
+    int create(uint32_t rows, uint32_t cols, uint32_t encoding, std::span<const uint32_t> wanted,
+               WeightsObject** object, Detail& detail);
     // Drops a handle; the last reference erases the object's cells. No context's table may refer to it (quiesced).
     void drop_handle(WeightsObject& object);
 
@@ -97,6 +105,8 @@ class WeightsStore {
         std::vector<uint8_t> data;
     };
 
+    // Chooses crossbars for all tiles of a new object, whose tiles of a column, whose sums are added, are neighbours.
+    void take_free(WeightsObject& object);
     WeightsObject* find(uint64_t uid);
     void reap_descriptors();
     void release_if_unused(uint64_t uid);

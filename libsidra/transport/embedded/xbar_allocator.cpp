@@ -62,12 +62,17 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
     return xbars;
 }
 
-bool XbarAllocator::reserve(std::span<const uint32_t> xbars) {
-    for (uint32_t xbar : xbars)
-        if (xbar >= taken_.size() || taken_[xbar]) return false;
-    for (uint32_t xbar : xbars) taken_[xbar] = true;
+std::optional<uint32_t> XbarAllocator::reserve(std::span<const uint32_t> xbars) {
+    for (size_t i = 0; i < xbars.size(); i++) {
+        if (xbars[i] < taken_.size() && !taken_[xbars[i]]) {
+            taken_[xbars[i]] = true;
+            continue;
+        }
+        for (uint32_t xbar : xbars.first(i)) taken_[xbar] = false;
+        return xbars[i];
+    }
     free_ -= static_cast<uint32_t>(xbars.size());
-    return true;
+    return {};
 }
 
 void XbarAllocator::free(std::span<const uint32_t> xbars) {

@@ -4,6 +4,7 @@
 #define SIDRA_EMBEDDED_XBAR_ALLOCATOR_H
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,8 @@ class XbarAllocator {
     // a sufficient run; the shortest sufficient run anywhere, from the start of a compute unit if possible; else the
     // longest runs.
     std::vector<uint32_t> allocate(uint32_t count);
-    // Allocates exactly these; returns false and changes nothing if one is in use (or does not exist).
-    bool reserve(std::span<const uint32_t> xbars);
+    // Allocates exactly these. Returns one that is in use, is there twice or does not exist, and changes nothing then.
+    std::optional<uint32_t> reserve(std::span<const uint32_t> xbars);
     void free(std::span<const uint32_t> xbars);
 
     uint32_t free_count() const { return free_; }

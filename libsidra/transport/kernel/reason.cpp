@@ -103,6 +103,9 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
             const auto& create = *static_cast<const sidra_ioctl_weights_create*>(argument);
             if (error == -ENOSPC)
                 return fmt::format("not enough crossbars are free for a {} x {} matrix", create.rows, create.cols);
+            if (error == -EBUSY)
+                return fmt::format("of the crossbars wanted for a {} x {} matrix one is in use, wanted twice, or none",
+                                   create.rows, create.cols);
             break;
         }
         default:
