@@ -333,11 +333,30 @@ Text check_variant(const Model& model, const Variant& variant) {
     return {};
 }
 
+// A model of stages has nothing else; its stages have all.
+Text check_stages(const Model& model, Sections* sections) {
+    const auto& stages = *model.stages();
+    if (stages.size() < 2 || stages.size() > kStagesMax)
+        return fmt::format("it has {} stages, must have 2 to {}", stages.size(), kStagesMax);
+    if (reinterpret_cast<uintptr_t>(stages.Data()) % alignof(Section) != 0)
+        return fmt::format("stages does not lie at a multiple of {} bytes in the manifest", alignof(Section));
+    if (model.constants() != nullptr || model.matrices()->size() != 0 || model.programs()->size() != 0 ||
+        model.variants()->size() != 0)
+        return "it has stages, and other parts beside them";
+    for (uint32_t i = 0; i < stages.size(); ++i) {
+        if (stages[i]->size() == 0 || stages[i]->size() > kManifestBytesMax)
+            return fmt::format("stage {} has {} bytes, must have 1 to {}", i, stages[i]->size(), kManifestBytesMax);
+        TRY_PART(sections->add(fmt::format("stage {}", i), *stages[i]), "");
+    }
+    return sections->check();
+}
+
 // FlatBuffers has verified it.
-Text check_manifest(const Model& model, uint64_t file_size, const Range& manifest) {
+Text check_manifest(const Model& model, uint64_t file_size, const Range& manifest, bool is_stage) {
     Sections sections(file_size);
     sections.add("the header", Range{0, sizeof(FileHeader)});
     sections.add("the manifest", manifest);
+    if (length(model.stages()) != 0) return is_stage ? "a stage has stages" : check_stages(model, &sections);
     if (model.constants() != nullptr) {
         if (model.constants()->size() == 0) return "constants: there are 0 bytes";
         TRY_PART(sections.add("constants", *model.constants()), "");
@@ -398,18 +417,26 @@ Finding check_header(const FileHeader& header, uint64_t size) {
 Manifest::Manifest(const FileHeader& header)
     : memory_(std::make_unique_for_overwrite<uint64_t[]>(header.manifest_size / sizeof(uint64_t) + 1)) {}
 
+Manifest::Manifest(const Section& stage)
+    : memory_(std::make_unique_for_overwrite<uint64_t[]>(stage.size() / sizeof(uint64_t) + 1)) {}
+
 Finding Manifest::check(const FileHeader& header) const {
+    return check({header.manifest_offset, header.manifest_size, header.manifest_hash}, header.file_size, false);
+}
+
+Finding Manifest::check_stage(const Section& stage, uint64_t file_size) const { return check(stage, file_size, true); }
+
+Finding Manifest::check(const Section& place, uint64_t file_size, bool is_stage) const {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get());
-    if (hash_of(bytes, header.manifest_size) != header.manifest_hash)
+    if (hash_of(bytes, place.size()) != place.hash())
         return {": manifest: its hash is wrong, so the file is damaged; copy or compile the model again"};
-    flatbuffers::Verifier verifier(bytes, header.manifest_size, kDepthMax, kTablesMax);
+    flatbuffers::Verifier verifier(bytes, place.size(), kDepthMax, kTablesMax);
     if (!VerifyModelBuffer(verifier))
         return {
             fmt::format(": manifest: it is not a valid FlatBuffer of the schema of compiled models (or has more "
                         "than {} tables); compile the model again",
                         kTablesMax)};
-    const Text found = check_manifest(model(), header.file_size,
-                                      {header.manifest_offset, header.manifest_offset + header.manifest_size});
+    const Text found = check_manifest(model(), file_size, {place.offset(), place.offset() + place.size()}, is_stage);
     if (!found.empty()) return {fmt::format(": {}; compile the model again", found)};
     return {};
 }

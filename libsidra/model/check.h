@@ -34,13 +34,18 @@ class Manifest {
     Manifest() = default;
     // For the header of a file that passed check_header().
     explicit Manifest(const FileHeader& header);
+    // For a stage of a model that was checked.
+    explicit Manifest(const Section& stage);
 
     std::byte* bytes() { return reinterpret_cast<std::byte*>(memory_.get()); }
     // After bytes() were filled; the model can be used if nothing was found.
     Finding check(const FileHeader& header) const;
+    Finding check_stage(const Section& stage, uint64_t file_size) const;
     const Model& model() const { return *GetModel(memory_.get()); }
 
    private:
+    Finding check(const Section& place, uint64_t file_size, bool is_stage) const;
+
     std::unique_ptr<uint64_t[]> memory_;
 };
 

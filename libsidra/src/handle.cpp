@@ -24,6 +24,7 @@ constexpr std::array<KindText, static_cast<size_t>(Kind::kCount)> kKinds = {{
     {"graph", "graphs"},
     {"program", "programs"},
     {"model", "models"},
+    {"pipeline", "pipelines"},
 }};
 
 struct Shared {

@@ -22,7 +22,19 @@
 
 namespace sidra {
 
-enum class Kind : uint32_t { kDevice, kContext, kBuffer, kStream, kEvent, kWeights, kGraph, kProgram, kModel, kCount };
+enum class Kind : uint32_t {
+    kDevice,
+    kContext,
+    kBuffer,
+    kStream,
+    kEvent,
+    kWeights,
+    kGraph,
+    kProgram,
+    kModel,
+    kPipeline,
+    kCount
+};
 
 const char* kind_name(Kind kind);
 std::string count_of(Kind kind, uint32_t count);  // "1 buffer", "3 streams", "2 weights"

@@ -39,13 +39,13 @@ sidra_status make_program(const char* call, sidra_model* model, uint32_t index) 
     return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("program {}", index), status);
 }
 
-sidra_status make_objects(const char* call, sidra_model* model) {
+sidra_status make_objects(const char* call, sidra_model* model, uint32_t copies) {
     const format::Model& manifest = model->file.manifest();
     SIDRA_TRY(load_constants(call, model));
     model->programs.resize(manifest.programs()->size());
     for (uint32_t i = 0; i < model->programs.size(); ++i) SIDRA_TRY(make_program(call, model, i));
     model->matrices = std::vector<std::atomic<sidra_weights*>>(manifest.matrices()->size());
-    for (uint32_t i = 0; i < manifest.variants()->size(); ++i)
+    for (uint32_t i = 0; i < copies * manifest.variants()->size(); ++i)
         model->variants.push_back(std::make_unique<ModelVariant>());
     return SIDRA_OK;
 }
@@ -129,10 +129,20 @@ sidra_status fail_part(const char* call, const sidra_model& model, std::string_v
 }
 
 sidra_status check_variant(const char* call, const sidra_model& model, uint32_t variant) {
-    if (variant < model.variants.size()) [[likely]]
+    const uint32_t variants = model.file.manifest().variants()->size();
+    if (variant < variants) [[likely]]
         return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`variant` is {}, but model {} ({}) has {}, which count from 0",
-                variant, model.id, quoted(model.file.manifest().name()), model.variants.size());
+                variant, model.id, quoted(model.file.manifest().name()), variants);
+}
+
+sidra_status make_model(const char* call, sidra_context* context, ModelFile file, uint32_t copies,
+                        sidra_model** model) {
+    sidra_model* made = make_object<sidra_model>(context, std::move(file));
+    const sidra_status status = guarded(call, [&] { return make_objects(call, made, copies); });
+    if (status != SIDRA_OK) static_cast<void>(sidra_model_destroy(handle_of(made)));
+    else *model = made;
+    return status;
 }
 
 sidra_status check_deployed(const char* call, sidra_model* model) {
@@ -170,14 +180,14 @@ sidra_status sidra_model_load(sidra_context* context, const char* path, sidra_mo
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`model` is NULL; it takes the new handle");
         ModelFile file;
         SIDRA_TRY(file.open(call, path));
-        sidra_model* made = make_object<sidra_model>(context, std::move(file));
-        const sidra_status status = guarded(call, [&] { return make_objects(call, made); });
-        sidra_model* handle = handle_of(made);
-        if (status != SIDRA_OK) {
-            static_cast<void>(sidra_model_destroy(handle));
-            return status;
-        }
-        *model = handle;
+        if (file.stages() != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "{} has {} stages for as many chips; sidra_pipeline_create() loads it, or compile the network "
+                        "for one chip",
+                        path, file.stages());
+        sidra_model* made = nullptr;
+        SIDRA_TRY(make_model(call, context, std::move(file), 1, &made));
+        *model = handle_of(made);
         return SIDRA_OK;
     });
 }

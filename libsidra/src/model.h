@@ -19,7 +19,7 @@ namespace sidra {
 
 class HostSteps;
 
-// The model for one shape of each input.
+// The model for one shape of each input, with memory of its own.
 struct ModelVariant {
     std::mutex mutex;              // protects the members below, and the order of runs
     sidra_buffer* work = nullptr;  // null: not made yet
@@ -43,6 +43,7 @@ struct sidra_model : sidra::Handle {
     sidra::ModelFile file;
     sidra_buffer* constants = nullptr;  // null: none
     std::vector<sidra_program*> programs;
+    // Those of the file; in a pipeline then the same once more, so that two runs of one variant can be under way.
     std::vector<std::unique_ptr<sidra::ModelVariant>> variants;
 
     std::mutex mutex;                                   // one deployment at a time; protects the file's descriptor
@@ -55,6 +56,18 @@ namespace sidra {
 // Fails as a call that the library made itself, with the text of that one behind "<file>, <where>: ".
 [[gnu::cold]] sidra_status fail_part(const char* call, const sidra_model& model, std::string_view where,
                                      sidra_status status);
+
+// The variant of the file for number `number` of sidra_model::variants.
+inline const format::Variant& variant_of(const sidra_model& model, uint32_t number) {
+    const auto& variants = *model.file.manifest().variants();
+    return *variants[number % variants.size()];
+}
+
+// The file is open. copies: of each variant. Returns the object.
+sidra_status make_model(const char* call, sidra_context* context, ModelFile file, uint32_t copies, sidra_model** model);
+// For numbers of sidra_model::variants: sidra_model_get_buffer() and sidra_model_run_async().
+sidra_status get_work(const char* call, sidra_model* model, uint32_t number, sidra_buffer** work);
+sidra_status queue_run(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number);
 
 sidra_status check_variant(const char* call, const sidra_model& model, uint32_t variant);
 

@@ -64,6 +64,19 @@ sidra_status ModelFile::open(const char* call, const char* path) {
     manifest_ = format::Manifest(header);
     SIDRA_TRY(read_bytes(call, header.manifest_offset, manifest_.bytes(), header.manifest_size));
     if (const format::Finding finding = manifest_.check(header)) return refuse(call, path_, finding);
+    size_ = size;
+    return SIDRA_OK;
+}
+
+sidra_status ModelFile::choose_stage(const char* call, uint32_t stage) {
+    const format::Section place = *manifest().stages()->Get(stage);
+    format::Manifest manifest(place);
+    SIDRA_TRY(read_bytes(call, place.offset(), manifest.bytes(), place.size()));
+    if (format::Finding finding = manifest.check_stage(place, size_)) {
+        finding.text = fmt::format(": stage {}", stage) + finding.text;
+        return refuse(call, path_, finding);
+    }
+    manifest_ = std::move(manifest);
     return SIDRA_OK;
 }
 

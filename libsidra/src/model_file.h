@@ -17,12 +17,19 @@ class ModelFile {
    public:
     ModelFile() = default;
     ModelFile(ModelFile&& other) noexcept
-        : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), manifest_(std::move(other.manifest_)) {}
+        : path_(std::move(other.path_)),
+          fd_(std::exchange(other.fd_, -1)),
+          size_(other.size_),
+          manifest_(std::move(other.manifest_)) {}
     ModelFile& operator=(ModelFile&&) = delete;
     ~ModelFile() { close(); }
 
-    // Reads and checks header and manifest.
+    // Reads and checks header and manifest. If the model has stages, its manifest has only texts and them.
     sidra_status open(const char* call, const char* path);
+    // Stages of the model; 0: it has none, and is for one chip.
+    uint32_t stages() const { return manifest().stages() != nullptr ? manifest().stages()->size() : 0; }
+    // From here on the manifest is that of a stage. INVALID_ARGUMENT: it is damaged.
+    sidra_status choose_stage(const char* call, uint32_t stage);
     // Closes the file; the manifest stays.
     void close();
 
@@ -37,6 +44,7 @@ class ModelFile {
 
     std::string path_;
     int fd_ = -1;
+    uint64_t size_ = 0;
     format::Manifest manifest_;
 };
 

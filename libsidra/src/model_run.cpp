@@ -21,7 +21,7 @@ namespace {
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
 
 std::string call_name(const sidra_model& model, uint32_t variant, uint32_t number) {
-    const format::Call& call = *model.file.manifest().variants()->Get(variant)->calls()->Get(number);
+    const format::Call& call = *variant_of(model, variant).calls()->Get(number);
     return fmt::format("variant {}, call {} {}", variant, number, quoted(call.name()));
 }
 
@@ -29,7 +29,7 @@ std::string call_name(const sidra_model& model, uint32_t variant, uint32_t numbe
 sidra_status make_work(const char* call, sidra_model* model, uint32_t variant) {
     sidra_buffer** const work = &model->variants[variant]->work;
     if (*work != nullptr) return SIDRA_OK;
-    const uint64_t size = model->file.manifest().variants()->Get(variant)->work();
+    const uint64_t size = variant_of(*model, variant).work();
     const sidra_status status = sidra_buffer_create(handle_of(model->context), size, SIDRA_BUFFER_HOST, work);
     return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("variant {}", variant), status);
 }
@@ -71,7 +71,7 @@ struct NewGraphs {
 sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) {
     ModelVariant& variant = *model->variants[number];
     if (!variant.graphs.empty()) return SIDRA_OK;
-    const format::Variant& manifest = *model->file.manifest().variants()->Get(number);
+    const format::Variant& manifest = variant_of(*model, number);
     const auto object = [](sidra_buffer* handle) { return HandleTable<sidra_buffer>::find(parts_of(handle)); };
     auto host = std::make_shared<HostSteps>(manifest, model->constants != nullptr ? object(model->constants) : nullptr,
                                             *object(variant.work));
@@ -243,6 +243,20 @@ sidra_status fail_run(const char* call, const sidra_model& model, uint32_t varia
 }
 
 }  // namespace
+
+sidra_status get_work(const char* call, sidra_model* model, uint32_t number, sidra_buffer** work) {
+    const std::lock_guard lock(model->variants[number]->mutex);
+    SIDRA_TRY(make_work(call, model, number));
+    *work = model->variants[number]->work;
+    return SIDRA_OK;
+}
+
+sidra_status queue_run(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number) {
+    const std::lock_guard lock(model->variants[number]->mutex);
+    SIDRA_TRY(check_idle(call, *model, number));
+    return launch(call, stream, model, number, SIDRA_NEVER);
+}
+
 }  // namespace sidra
 
 using namespace sidra;
@@ -252,19 +266,14 @@ sidra_status sidra_model_get_buffer(sidra_model* model, uint32_t variant, sidra_
         SIDRA_TRY(check(call, "model", model));
         if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the handle");
         SIDRA_TRY(check_variant(call, *model, variant));
-        const std::lock_guard lock(model->variants[variant]->mutex);
-        SIDRA_TRY(make_work(call, model, variant));
-        *buffer = model->variants[variant]->work;
-        return SIDRA_OK;
+        return get_work(call, model, variant, buffer);
     });
 }
 
 sidra_status sidra_model_run_async(sidra_stream* stream, sidra_model* model, uint32_t variant) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check_run(call, &stream, &model, variant));
-        const std::lock_guard lock(model->variants[variant]->mutex);
-        SIDRA_TRY(check_idle(call, *model, variant));
-        return launch(call, stream, model, variant, SIDRA_NEVER);
+        return queue_run(call, stream, model, variant);
     });
 }
 

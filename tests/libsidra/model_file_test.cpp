@@ -176,7 +176,7 @@ TEST_F(ModelFiles, WrongHeadersAreRefused) {
     header(
         "version 2.0 of the format", [](Header& h) { h.version = 0x20000; }, SIDRA_ERROR_VERSION);
     header(
-        "version 1.2 of the format", [](Header& h) { h.version = 0x10002; }, SIDRA_ERROR_VERSION);
+        "version 1.3 of the format", [](Header& h) { h.version = 0x10003; }, SIDRA_ERROR_VERSION);
     header(
         "version 0.9 of the format", [](Header& h) { h.version = 9; }, SIDRA_ERROR_VERSION);
     header("header_size is 65", [](Header& h) { h.header_size = 65; });

@@ -82,7 +82,7 @@ TEST_F(ObjdumpProgram, Summary) {
     const TestFile file(network_.model.file());
     const std::string text = expect(
         0,
-        {"model      perceptron\n", "compiler   model_builder 1.0\n", "options    --test\n", "format     1.1\n",
+        {"model      perceptron\n", "compiler   model_builder 1.0\n", "options    --test\n", "format     1.2\n",
          "matrices   2, with 14800 weights on 3 of 6400 crossbars",
          "fc1.weight  64 x 200  auto (becomes differential): crossbars 2 differential, 1 offset\n",
          "fc2.weight  200 x 10  auto (becomes differential): crossbars 1 differential, 1 offset\n", "programs   3\n",
@@ -131,7 +131,7 @@ TEST_F(ObjdumpProgram, Json) {
     }));
     const std::string path = file.path();
     expect_json(path, "d[\"name\"] == \"a \\\"name\\\"\\ufffd with \\u00e4 and \\ufffd\"");
-    expect_json(path, "d[\"intact\"] and d[\"version\"] == \"1.1\" and d[\"weights\"] == 14800 and \"calls\" not in d");
+    expect_json(path, "d[\"intact\"] and d[\"version\"] == \"1.2\" and d[\"weights\"] == 14800 and \"calls\" not in d");
     expect_json(path, "d[\"matrices\"][0][\"placed\"][\"crossbars\"] == [0, 1] and d[\"crossbars\"][\"taken\"] == 3");
     expect_json(TestFile(network_.model.file()).path(),
                 "[p[\"name\"] for p in d[\"parts\"]] == "

@@ -22,7 +22,7 @@ constexpr size_t kPiece = size_t{1} << 20;
 
 }  // namespace
 
-ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
+ModelFile::ModelFile(std::string path, uint32_t stage) : path_(std::move(path)) {
     fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not blocking: a pipe would wait for a writer
     struct stat status {};
     if (fd_ < 0 || fstat(fd_, &status) != 0)
@@ -41,6 +41,18 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
         manifest_ = format::Manifest(header_);
         read_bytes(header_.manifest_offset, {manifest_.bytes(), header_.manifest_size});
         require(manifest_.check(header_));
+        place_ = {header_.manifest_offset, header_.manifest_size, header_.manifest_hash};
+        if (model().stages() != nullptr) stages_ = model().stages()->size();
+        if (stage >= std::max(stages_, 1u))
+            throw std::runtime_error(
+                fmt::format("--stage is {}, but {} has {}, which count from 0", stage, path_, std::max(stages_, 1u)));
+        if (stages_ != 0) {
+            place_ = *model().stages()->Get(stage);
+            format::Manifest part(place_);
+            read_bytes(place_.offset(), {part.bytes(), place_.size()});
+            require(part.check_stage(place_, size));
+            manifest_ = std::move(part);
+        }
     } catch (...) {
         close(fd_);
         throw;

@@ -18,7 +18,7 @@ namespace {
 struct Options {
     std::string model, matrix, extract;  // "": not wanted
     std::string memory, chip, timeline;  // likewise
-    std::optional<uint32_t> variant;
+    std::optional<uint32_t> variant, stage;
     bool calls = false, programs = false, json = false;
 
     bool wants_pictures() const { return !memory.empty() || !chip.empty() || !timeline.empty(); }
@@ -28,9 +28,9 @@ struct Options {
 
 class Dump {
    public:
-    explicit Dump(const Options& options)
+    Dump(const Options& options, uint32_t stage)
         : options_(options),
-          file_(options.model),
+          file_(options.model, stage),
           contents_(read_contents(file_)),
           placement_(place(file_.model(), contents_)) {
         const uint32_t count = file_.model().variants()->size();
@@ -39,6 +39,8 @@ class Dump {
                 fmt::format("--variant is {}, but the model has {}, which count from 0", *options_.variant, count));
         if (!options_.matrix.empty()) matrix_ = find_matrix(file_.model(), options_.matrix);
     }
+
+    uint32_t stages() const { return file_.stages(); }
 
     void run() const {
         draw();
@@ -121,6 +123,7 @@ void main_inner(int argc, char** argv) {
         app.add_option("--matrix", options.matrix, "Print statistics of the values of this matrix (name or number)");
     app.add_option("--extract", options.extract, "Write the values of the matrix to this file (.npy)")->needs(matrix);
     app.add_option("--variant", options.variant, "Only this variant; pictures are of variant 0 otherwise");
+    app.add_option("--stage", options.stage, "Only this stage of a model for several chips");
     app.add_flag("--json", options.json, "Print JSON");
     app.add_option("--memory", options.memory, "Draw the work memory of a variant (SVG)");
     app.add_option("--chip", options.chip, "Draw the crossbars that the matrices take (SVG)");
@@ -129,7 +132,16 @@ void main_inner(int argc, char** argv) {
     if (!tools::parse_arguments(app, argc, argv)) return;
     for (const std::string& path : {options.extract, options.memory, options.chip, options.timeline})
         if (!path.empty()) tools::require_writable(path);
-    Dump(options).run();
+    const Dump first(options, options.stage.value_or(0));
+    if (options.stage || first.stages() == 0) return first.run();
+    if (options.json || options.wants_pictures() || !options.matrix.empty())
+        throw tools::Failure(
+            fmt::format("{} has {} stages for as many chips; choose one with --stage", options.model, first.stages()),
+            tools::kExitUsage);
+    for (uint32_t s = 0; s < first.stages(); ++s) {
+        fmt::print("{}stage {} of {}\n", s == 0 ? "" : "\n", s, first.stages());
+        Dump(options, s).run();
+    }
 }
 
 }  // namespace

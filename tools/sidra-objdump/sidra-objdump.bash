@@ -5,10 +5,10 @@ _sidra_objdump() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     case $previous in
-        --matrix | --variant) return ;;
+        --matrix | --variant | --stage) return ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--calls --programs --matrix --extract --variant --json --memory --chip --timeline --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--calls --programs --matrix --extract --variant --stage --json --memory --chip --timeline --version --help" -- "$current")
         return
     fi
     compopt -o filenames

@@ -24,8 +24,9 @@ struct Part {
 // In the order of the file.
 std::vector<Part> parts_of(const ModelFile& file, const Contents& contents) {
     const format::FileHeader& header = file.header();
-    std::vector<Part> parts = {{"header", 0, sizeof header, header.header_hash, true},
-                               {"manifest", header.manifest_offset, header.manifest_size, header.manifest_hash, true}};
+    std::vector<Part> parts = {
+        {"header", 0, sizeof header, header.header_hash, true},
+        {"manifest", file.manifest().offset(), file.manifest().size(), file.manifest().hash(), true}};
     const auto add = [&](std::string name, const format::Section& section, bool intact) {
         parts.push_back({std::move(name), section.offset(), section.size(), section.hash(), intact});
     };

@@ -9,10 +9,10 @@ _sidra_run() {
             mapfile -t COMPREPLY < <(compgen -W "fast accurate" -- "$current")
             return
             ;;
-        --repeat) return ;;
+        --repeat | --chips) return ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--output --repeat --level --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--output --repeat --level --chips --version --help" -- "$current")
         return
     fi
     compopt -o filenames

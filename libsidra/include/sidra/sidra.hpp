@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A C++20 interface over sidra.h, functions.h and model.h, header only: handles that destroy themselves, exceptions instead of
+// A C++20 interface over sidra.h, functions.h, model.h and pipeline.h, header only: handles that destroy themselves, exceptions instead of
 // status codes, and spans instead of pointers.
 //
 //   sidra::Device device = sidra::Device::open();
@@ -46,6 +46,7 @@
 
 #include "sidra/functions.h"
 #include "sidra/model.h"
+#include "sidra/pipeline.h"
 #include "sidra/sidra.h"
 
 namespace sidra {
@@ -595,6 +596,71 @@ class Model : public detail::Owner<sidra_model, sidra_model_destroy> {
         sidra_model* model = nullptr;
         detail::check(sidra_model_load(context.get(), path.c_str(), &model));
         return model;
+    }
+};
+
+// ---- Compiled models on several chips
+
+class Pipeline : public detail::Owner<sidra_pipeline, sidra_pipeline_destroy> {
+   public:
+    using Owner::Owner;
+    // Loads a .sidra file; a context for each stage.
+    Pipeline(std::span<const Context* const> contexts, const std::string& path)
+        : Owner(create(contexts, path), keep_all(contexts)) {}
+
+    // Contexts that a file needs.
+    static uint32_t stages(const std::string& path) {
+        uint32_t stages = 0;
+        detail::check(sidra_pipeline_stages(path.c_str(), &stages));
+        return stages;
+    }
+
+    sidra_pipeline_info info() const {
+        auto info = detail::init<sidra_pipeline_info>();
+        detail::check(sidra_pipeline_get_info(get(), &info));
+        return info;
+    }
+    // For queries of model.h.
+    sidra_model* stage(uint32_t stage) const {
+        sidra_model* model = nullptr;
+        detail::check(sidra_pipeline_get_stage(get(), stage, &model));
+        return model;
+    }
+    void deploy() { detail::check(sidra_pipeline_deploy_async(get())); }
+    ModelProgress progress() const {
+        ModelProgress progress{};
+        detail::check(sidra_pipeline_progress(get(), &progress.done, &progress.total));
+        return progress;
+    }
+    // One pointer for each input.
+    void submit(uint32_t variant, std::span<const void* const> inputs) {
+        detail::check(sidra_pipeline_submit(get(), variant, inputs.data()));
+    }
+    // One pointer for each output.
+    void receive(std::span<void* const> outputs) {
+        detail::check(sidra_pipeline_receive(get(), outputs.data(), SIDRA_NEVER));
+    }
+    void synchronize() { detail::check(sidra_pipeline_synchronize(get(), SIDRA_NEVER)); }
+    void reset() { detail::check(sidra_pipeline_reset(get())); }
+    Cost device_time(uint32_t stage) const {
+        Cost cost{};
+        detail::check(sidra_pipeline_device_time(get(), stage, &cost.picoseconds, &cost.picojoules));
+        return cost;
+    }
+
+   private:
+    static sidra_pipeline* create(std::span<const Context* const> contexts, const std::string& path) {
+        std::vector<sidra_context*> handles;
+        for (const Context* context : contexts) handles.push_back(context->get());
+        sidra_pipeline* pipeline = nullptr;
+        detail::check(
+            sidra_pipeline_create(handles.data(), static_cast<uint32_t>(handles.size()), path.c_str(), &pipeline));
+        return pipeline;
+    }
+    static detail::Parent keep_all(std::span<const Context* const> contexts) {
+        std::vector<detail::Parent> all;
+        for (const Context* context : contexts) all.push_back(context->keep());
+        return std::make_shared<const std::vector<detail::Parent>>(std::move(all));
     }
 };
 
