@@ -75,7 +75,7 @@ grep -qxF "ScatterND_0 runs on the host (scatter)." out || fail "--explain does 
 "$compile" layer.onnx -o explained.sidra --calibrate samples.npy --explain >out
 cmp explained.sidra <("$compile" layer.onnx -o again.sidra --calibrate samples.npy --no-cache && cat again.sidra) ||
     fail "--explain changes the file"
-[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 6 ]] || fail "--explain says of optimisations: $(cat out)"
+[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 9 ]] || fail "--explain says of optimisations: $(cat out)"
 
 ls >before
 refused 2 "File does not exist" missing.onnx

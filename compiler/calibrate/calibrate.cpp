@@ -1,109 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "calibrate.h"
 
-#include <fmt/format.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
-#include <mlir/Pass/PassManager.h>
-#include <sidra/sidra.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "build.h"
-#include "emit.h"
-#include "passes.h"
-#include "samples.h"
-#include "store.h"
-#include "temporary.h"
+#include "annotations.h"
+#include "copies.h"
+#include "probe.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
 namespace {
-
-using Layers = std::vector<mlir::Operation*>;
-
-Layers layers_of(mlir::func::FuncOp function) {
-    Layers layers;
-    function.walk([&](mlir::Operation* op) {
-        if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
-    });
-    return layers;
-}
-
-// The network with further outputs behind its own.
-class Probe {
-   public:
-    Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization)
-        : module_(module.clone()), store_(store), calibration_(calibration), optimization_(optimization) {
-        llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
-        function_ = functions.front();
-        for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
-        results_.assign(end()->operand_begin(), end()->operand_end());
-        own_ = results_.size();
-    }
-
-    Layers layers() { return layers_of(function_); }
-
-    // Which of the further outputs a value is.
-    size_t output(mlir::Value value) {
-        const auto [place, is_new] = places_.try_emplace(value, results_.size() - own_);
-        if (is_new) {
-            xnn::Build build(mlir::OpBuilder(end()), value.getLoc());
-            results_.push_back(build.cast(value, build.f32()));
-        }
-        return place->second;
-    }
-
-    // Runs it with up to so many samples, and gives the further outputs of each run.
-    using Look = std::function<void(const std::vector<std::span<const float>>&)>;
-    void run(size_t most, const Look& look);
-
-   private:
-    mlir::Operation* end() { return function_.getBody().front().getTerminator(); }
-
-    mlir::OwningOpRef<mlir::ModuleOp> module_;
-    Store& store_;
-    const Calibration& calibration_;
-    const int optimization_;
-    mlir::func::FuncOp function_;
-    llvm::SmallVector<mlir::Value> results_;
-    size_t own_ = 0;
-    llvm::DenseMap<mlir::Value, size_t> places_;
-};
-
-void Probe::run(size_t most, const Look& look) {
-    end()->setOperands(results_);
-    const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
-    function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
-    mlir::PassManager passes(module_->getContext());
-    build_calls_pipeline(passes, optimization_);
-    if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
-    const Folder folder;
-    const std::string file = folder.file("observed.sidra");
-    try {
-        emit(*module_, store_, {"calibration", "calibration", ""}, file);
-    } catch (const EmitError& error) {
-        throw SamplesError(error.what());
-    }
-    run_samples(file, calibration_.samples, SIDRA_LEVEL_FAST, most, calibration_.progress, [&](const Model& model) {
-        std::vector<std::span<const float>> further;
-        for (auto i = static_cast<uint32_t>(own_); i < model.variant(0).outputs; i++)
-            further.push_back(model.data<const float>(0, model.output(0, i)));
-        look(further);
-    });
-}
-
-struct Codes {
-    Range range;
-    int bits = 8;
-};
-
-void set(mlir::Operation* layer, const Codes& codes) {
-    mlir::Builder builder(layer->getContext());
-    layer->setAttr("range", builder.getDenseF32ArrayAttr({codes.range.low, codes.range.high}));
-    layer->setAttr("bits", builder.getI32IntegerAttr(codes.bits));
-}
 
 // The codes of each layer with 8 and with 16 bits. The latter have room for all values.
 std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store, const Calibration& calibration,
@@ -121,48 +31,117 @@ std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store,
     return all;
 }
 
-// The signal-to-noise ratio that 8 bits leave of each layer's results, in decibels: each layer computes once with 16 bits,
-// with which the network goes on, and once with 8.
-std::vector<double> sensitivity(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
-                                const std::vector<std::pair<Codes, Codes>>& codes) {
-    constexpr size_t kRuns = 8;
+// How much too large the columns of a layer's results are on average.
+class MeanError {
+   public:
+    explicit MeanError(mlir::Operation* layer)
+        : sums_(static_cast<size_t>(mlir::cast<mlir::RankedTensorType>(layer->getResult(0).getType()).getShape().back())),
+          squares_(sums_.size()) {}
+
+    void add(size_t element, double error) {
+        const size_t column = element % sums_.size();
+        sums_[column] += error;
+        squares_[column] += error * error;
+        count_ += column == 0;
+    }
+
+    // Few samples have a mean even of errors that are none on average. So each mean becomes smaller by the share that
+    // chance has in its square.
+    std::vector<float> columns() const {
+        std::vector<float> errors(sums_.size());
+        const auto count = static_cast<double>(count_);
+        for (size_t j = 0; j < errors.size(); j++) {
+            const double mean = sums_[j] / count, chance = (squares_[j] / count - mean * mean) / count;
+            const double error = chance < mean * mean ? mean - chance / mean : 0;
+            errors[j] = std::isfinite(error) ? static_cast<float>(error) : 0;
+        }
+        return errors;
+    }
+
+   private:
+    std::vector<double> sums_, squares_;
+    size_t count_ = 0;
+};
+
+// What 8 bits cost a layer.
+struct Precision {
+    double ratio = 0;              // signal to noise of its results, in decibels
+    std::vector<float> few, many;  // their mean errors with inputs of 8 and of 16 bits; without bias correction: none
+};
+
+// Each layer computes once with inputs of 16 bits, with which the network goes on, and once with 8. For the bias
+// correction it goes on with weights of 16 bits, too.
+std::vector<Precision> precision(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
+                                 const std::vector<std::pair<Codes, Codes>>& codes) {
+    const size_t runs = calibration.bias_correction ? 32 : 8;
     Probe probe(module, store, calibration, optimization);
     const Layers layers = probe.layers();
-    std::vector<std::pair<size_t, size_t>> outputs;
+    struct Outputs {
+        size_t few, many, rest;
+    };
+    std::vector<Outputs> outputs;
+    std::vector<MeanError> few_errors, many_errors;
     for (size_t i = 0; i < layers.size(); i++) {
         mlir::OpBuilder builder(layers[i]);
         builder.setInsertionPointAfter(layers[i]);
         mlir::Operation* const twin = builder.clone(*layers[i]);
         set(twin, codes[i].first);
         set(layers[i], codes[i].second);
-        outputs.emplace_back(probe.output(twin->getResult(0)), probe.output(layers[i]->getResult(0)));
+        outputs.push_back({probe.output(twin->getResult(0)), probe.output(layers[i]->getResult(0)), 0});
+        few_errors.emplace_back(layers[i]);
+        many_errors.emplace_back(layers[i]);
+        if (calibration.bias_correction) outputs.back().rest = probe.output(add_rest(layers[i], store));
     }
     std::vector<double> signal(layers.size()), noise(layers.size());
-    probe.run(kRuns, [&](const std::vector<std::span<const float>>& values) {
+    probe.run(runs, [&](const std::vector<std::span<const float>>& values) {
         for (size_t i = 0; i < layers.size(); i++) {
-            const std::span<const float> few = values[outputs[i].first], many = values[outputs[i].second];
+            const std::span<const float> few = values[outputs[i].few], many = values[outputs[i].many];
             for (size_t j = 0; j < few.size(); j++) {
+                const double error = static_cast<double>(few[j]) - many[j];
                 signal[i] += static_cast<double>(many[j]) * many[j];
-                noise[i] += (static_cast<double>(few[j]) - many[j]) * (static_cast<double>(few[j]) - many[j]);
+                noise[i] += error * error;
+                if (!calibration.bias_correction) continue;
+                const double rest = values[outputs[i].rest][j];
+                few_errors[i].add(j, error - rest);
+                many_errors[i].add(j, -rest);
             }
         }
     });
-    std::vector<double> ratios;
-    for (size_t i = 0; i < layers.size(); i++)
-        ratios.push_back(noise[i] == 0 ? INFINITY : 10 * std::log10(signal[i] / noise[i]));
-    return ratios;
+    std::vector<Precision> all;
+    for (size_t i = 0; i < layers.size(); i++) {
+        all.push_back({noise[i] == 0 ? INFINITY : 10 * std::log10(signal[i] / noise[i]), {}, {}});
+        if (calibration.bias_correction) all.back().few = few_errors[i].columns(), all.back().many = many_errors[i].columns();
+    }
+    return all;
 }
 
 void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
     if (functions.empty() || layers_of(*functions.begin()).empty()) return;
     const auto codes = ranges(module, store, calibration, optimization);
-    const std::vector<double> ratios = sensitivity(module, store, calibration, optimization, codes);
+    std::vector<Precision> costs;
+    if (!calibration.exact) costs = precision(module, store, calibration, optimization, codes);
     for (auto function : functions) {
         const Layers layers = layers_of(function);
         if (layers.size() != codes.size()) throw SamplesError("the network has other layers in another size");
+        for (size_t i = 0; i < layers.size(); i++) {
+            const bool many = calibration.exact || costs[i].ratio < calibration.enough;
+            set(layers[i], many ? codes[i].second : codes[i].first);
+            if (calibration.exact) add_rest(layers[i], store);
+            else if (calibration.bias_correction)
+                layers[i]->setAttr(kError, mlir::DenseF32ArrayAttr::get(module.getContext(), many ? costs[i].many : costs[i].few));
+        }
+    }
+}
+
+void choose_and_set_copies(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
+    auto functions = module.getOps<mlir::func::FuncOp>();
+    if (calibration.copies == 1 || functions.empty() || layers_of(*functions.begin()).empty()) return;
+    const std::vector<int> copies = choose_copies(module, store, calibration, optimization);
+    for (auto function : functions) {
+        const Layers layers = layers_of(function);
         for (size_t i = 0; i < layers.size(); i++)
-            set(layers[i], ratios[i] < calibration.enough ? codes[i].second : codes[i].first);
+            layers[i]->setAttr(kCopies, mlir::Builder(module.getContext()).getI32IntegerAttr(copies[i]));
     }
 }
 
@@ -174,7 +153,9 @@ class CalibratePass : public mlir::PassWrapper<CalibratePass, mlir::OperationPas
     llvm::StringRef getName() const override { return "calibrate"; }
     void runOnOperation() override {
         try {
-            run_and_observe(getOperation(), xnn::store_of(&getContext()), calibration_, optimization_);
+            Store& store = xnn::store_of(&getContext());
+            run_and_observe(getOperation(), store, calibration_, optimization_);
+            choose_and_set_copies(getOperation(), store, calibration_, optimization_);
         } catch (const SamplesError& error) {
             getOperation().emitError("calibration: ") << error.what();
             signalPassFailure();

@@ -118,13 +118,23 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     for (const auto& [name, path] : options.values)
         provenance.options += fmt::format("--value {}={} ", name, std::filesystem::path(path).filename().string());
     if (options.optimization != kOptimizationMax) provenance.options += fmt::format("-O {} ", options.optimization);
+    if (!options.equalise) provenance.options += "--no-equalisation ";
     if (options.copies != 1) provenance.options += fmt::format("--copies {} ", options.copies);
+    if (options.copies_by_layer) provenance.options += "--copies-by-layer ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
             provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
         provenance.options += fmt::format("--observer {} --signal-to-noise {} ", name_of(c.method), c.enough);
+        if (!c.bias_correction) provenance.options += "--no-bias-correction ";
+        if (c.exact) provenance.options += "--exact ";
     }
     return provenance;
+}
+
+Calibration calibration_of(const Options& options) {
+    Calibration calibration = options.calibration;
+    if (options.copies_by_layer && !calibration.exact) calibration.copies = options.copies;
+    return calibration;
 }
 
 // Without the cache.
@@ -141,9 +151,11 @@ void compile(const std::string& input, const std::string& output, const Options&
     mlir::PassManager passes(&context);
     passes.addInstrumentation(std::make_unique<Reporter>(options));
     if (options.pipeline.empty()) {
-        build_layers_pipeline(passes, options.optimization);
-        if (!options.calibration.samples.empty())
-            passes.addPass(make_calibrate_pass(options.calibration, options.optimization));
+        const bool calibrated = !options.calibration.samples.empty();
+        const bool rest = options.calibration.bias_correction || options.calibration.exact;
+        build_layers_pipeline(passes, options.optimization, {.equalise = options.equalise, .rest = calibrated && rest});
+        if (calibrated)
+            passes.addPass(make_calibrate_pass(calibration_of(options), options.optimization));
         build_calls_pipeline(passes, options.optimization, options.copies);
     } else {
         static std::once_flag registered;

@@ -36,7 +36,9 @@ struct Options {
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
+    bool equalise = true;  // layers, at level 2
     int copies = 1;  // of each layer, whose results are averaged
+    bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most
     Calibration calibration;  // without samples: none
     std::optional<Target> target;
     // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.

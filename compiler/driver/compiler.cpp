@@ -71,6 +71,11 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             if (options->copies > 64) return fail("there are at most 64 copies of a layer", error, capacity);
             if (options->copies != 0) all.copies = static_cast<int>(options->copies);
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
+            if (options->copies_by_layer && options->sample_count == 0)
+                return fail("copies by layer need samples, which show where they matter", error, capacity);
+            all.copies_by_layer = options->copies_by_layer;
+            all.equalise = !options->no_equalisation;
+            all.calibration.bias_correction = !options->no_bias_correction;
             if (options->progress != nullptr)
                 all.calibration.progress = [options](size_t done, size_t runs) {
                     options->progress(options->user, done, runs);

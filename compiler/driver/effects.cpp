@@ -59,10 +59,13 @@ std::string effects(const std::string& input, const Options& options) try {
     const Row rows[] = {
         {"as asked for", [](Options&) {}},
         {"without calibration", [](Options& o) { o.calibration.samples.clear(); }},
+        {"without equalisation of layers", [](Options& o) { o.equalise = false; }},
+        {"without bias correction", [](Options& o) { o.calibration.bias_correction = false; }},
         {"without other arithmetic (-O 1)", [](Options& o) { o.optimization = std::min(o.optimization, 1); }},
         {"without merging and groups (-O 0)", [](Options& o) { o.optimization = 0; }},
         {"inputs of 16 bits in all layers", [](Options& o) { o.calibration.enough = kAllLayers; }},
-        {"twice as many copies of layers", [](Options& o) { o.copies *= 2; }},
+        {"twice as many copies of each layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = false; }},
+        {"as many, chosen by layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = true; }},
     };
     const Folder folder;
     const std::string file = folder.file("effects.sidra");
@@ -74,8 +77,7 @@ std::string effects(const std::string& input, const Options& options) try {
         compile(input, file, changed);
         return measure(file, options, level);
     };
-    // The best that crossbars of 8 bits can do, without errors of analog hardware.
-    const Measured right = compiled([](Options& o) { o.calibration.enough = kAllLayers; }, SIDRA_LEVEL_FAST);
+    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1; }, SIDRA_LEVEL_FAST);
     std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
                                     "accurate");
     for (const Row& row : rows) {
@@ -85,7 +87,7 @@ std::string effects(const std::string& input, const Options& options) try {
                              1e3 * fast.runs.seconds / runs, 1e3 * fast.runs.joules / runs, fast.bytes,
                              signal_to_noise(fast.outputs, right.outputs), signal_to_noise(accurate.outputs, right.outputs));
     }
-    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs of 16 bits at level fast\n";
+    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 bits at level fast\n";
 } catch (const SamplesError& error) {
     throw CompileError(fmt::format("{}: {}", input, error.what()));
 }

@@ -48,15 +48,17 @@ void compile_for_target(const std::string& input, const std::string& output, con
     Options effort = options;
     effort.target.reset();
     effort.report = {};
+    effort.copies_by_layer = effort.copies_by_layer || !effort.calibration.samples.empty();
     const double wanted = options.target->accuracy;
     while (true) {
         compile(input, file, effort);
         const bool calibrated = !effort.calibration.samples.empty();
         const auto try_level = [&](sidra_level level) {
             const double share = accuracy(file, *options.target, level);
-            options.note(fmt::format("level {}: {:.2f} % right with {} {} of each layer{}",
+            options.note(fmt::format("level {}: {:.2f} % right with {} {} of each layer{}{}",
                                      level == SIDRA_LEVEL_FAST ? "fast" : "accurate", 100 * share, effort.copies,
                                      effort.copies == 1 ? "copy" : "copies",
+                                     effort.copies > 1 && effort.copies_by_layer ? " on average" : "",
                                      calibrated ? fmt::format(", and 16 bits below {:.0f} dB", effort.calibration.enough) : ""));
             return share;
         };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each layer several times, on crossbars of their own, and the mean of the results: errors of cells and noise of products
 // that are independent of each other become smaller by the root of the number.
+#include "annotations.h"
 #include "build.h"
 #include "columns.h"
 #include "passes.h"
@@ -24,27 +25,30 @@ class AveragePass : public mlir::PassWrapper<AveragePass, mlir::OperationPass<>>
             getOperation()->emitError("needs at least one copy of each layer");
             return signalPassFailure();
         }
-        if (copies_ == 1) return;
         std::vector<mlir::Operation*> layers;
         getOperation()->walk([&](mlir::Operation* op) {
             if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
         });
-        for (mlir::Operation* const layer : layers) average(layer);
+        for (mlir::Operation* const layer : layers) {
+            const auto own = layer->getAttrOfType<mlir::IntegerAttr>(kCopies);
+            layer->removeAttr(kCopies);
+            if (const int copies = own ? static_cast<int>(own.getInt()) : copies_; copies > 1) average(layer, copies);
+        }
     }
 
    private:
-    void average(mlir::Operation* layer) {
+    void average(mlir::Operation* layer, int copies) {
         Store& store = xnn::store_of(&getContext());
         auto factors = read_floats(layer->getOperand(2), store);
         if (!factors) return;
-        for (float& factor : *factors) factor /= static_cast<float>(copies_);
+        for (float& factor : *factors) factor /= static_cast<float>(copies);
         mlir::OpBuilder builder(layer);
         layer->setOperand(2, columns_constant(builder, layer->getLoc(), store, *factors));
         builder.setInsertionPointAfter(layer);
         xnn::Build build(builder, layer->getLoc());
         mlir::Value sum = layer->getResult(0);
         mlir::SmallPtrSet<mlir::Operation*, 8> own{layer};
-        for (int i = 1; i < copies_; i++) {
+        for (int i = 1; i < copies; i++) {
             mlir::Operation* const copy = build.builder().clone(*layer);
             copy->setAttr("copy", builder.getI32IntegerAttr(i));
             sum = build.add(copy->getResult(0), sum);
@@ -53,7 +57,7 @@ class AveragePass : public mlir::PassWrapper<AveragePass, mlir::OperationPass<>>
         layer->getResult(0).replaceAllUsesExcept(sum, own);
     }
 
-    Option<int> copies_{*this, "copies", llvm::cl::desc("of each layer"), llvm::cl::init(1)};
+    Option<int> copies_{*this, "copies", llvm::cl::desc("of each layer that does not say how many it has"), llvm::cl::init(1)};
 };
 
 }  // namespace

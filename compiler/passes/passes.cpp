@@ -16,12 +16,13 @@ void add_cleaning(mlir::OpPassManager& passes) {
 
 }  // namespace
 
-void build_layers_pipeline(mlir::OpPassManager& passes, int optimization) {
+void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const LayersOptions& options) {
     const bool fewer = optimization >= 1, other = optimization >= 2;  // calls; arithmetic
     if (fewer) add_cleaning(passes);
     if (fewer) passes.addPass(make_layout_pass());
     if (other) passes.addPass(make_simplify_pass());
-    passes.addPass(make_weights_pass({.fold = other, .merge = fewer}));
+    if (other && options.equalise) passes.addPass(make_equalise_pass());
+    passes.addPass(make_weights_pass({.fold = other, .merge = fewer, .rest = options.rest}));
 }
 
 void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies) {
@@ -40,6 +41,7 @@ void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int cop
 void register_passes() {
     mlir::registerPass([] { return make_layout_pass(); });
     mlir::registerPass([] { return make_simplify_pass(); });
+    mlir::registerPass([] { return make_equalise_pass(); });
     mlir::registerPass([] { return make_weights_pass(); });
     mlir::registerPass([] { return make_quantise_pass(); });
     mlir::registerPass([] { return make_average_pass(); });

@@ -14,10 +14,13 @@ namespace sidra::compiler {
 std::unique_ptr<mlir::Pass> make_layout_pass();
 // xnn-simplify: several operations become one that the chip has.
 std::unique_ptr<mlir::Pass> make_simplify_pass();
+// xnn-equalise: rows of weights become about as large as each other, where the layer before can make up for it.
+std::unique_ptr<mlir::Pass> make_equalise_pass();
 // xnn-weights: products with constant matrices become layers of weights on crossbars.
 struct WeightsOptions {
     bool fold = true;   // what follows a layer by column becomes part of it
     bool merge = true;  // layers with the same input become one
+    bool rest = false;  // layers keep what rounding took away from their weights
 };
 std::unique_ptr<mlir::Pass> make_weights_pass(const WeightsOptions& options = {});
 // xnn-quantise: layers whose input has a range get codes, which the operations before compute.
@@ -36,7 +39,11 @@ std::unique_ptr<mlir::Pass> make_schedule_pass();
 std::unique_ptr<mlir::Pass> make_plan_pass();
 
 // The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each.
-void build_layers_pipeline(mlir::OpPassManager& passes, int optimization);
+struct LayersOptions {
+    bool equalise = true;  // at level 2
+    bool rest = false;     // as WeightsOptions
+};
+void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const LayersOptions& options = {});
 void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies = 1);
 
 // For the command line of sidra-opt.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "annotations.h"
 #include "build.h"
 #include "columns.h"
 #include "passes.h"
@@ -40,13 +41,20 @@ mlir::Value times(mlir::OpBuilder& builder, mlir::Location location, Store& stor
 }
 
 // The layer again, with codes as its input.
-Value layer_of(mlir::OpBuilder& builder, xnn::LinearOp layer, Value codes, Value factors, int32_t zero) {
+xnn::LinearOp with_codes(mlir::OpBuilder& builder, xnn::LinearOp layer, Value codes, Value factors, int32_t zero) {
     return builder.create<xnn::LinearOp>(layer.getLoc(), layer.getType(), codes, layer.getWeights(), factors,
                                          builder.getI32IntegerAttr(zero), mlir::DenseF32ArrayAttr());
 }
-Value layer_of(mlir::OpBuilder& builder, xnn::ConvLayerOp layer, Value codes, Value factors, int32_t zero) {
+xnn::ConvLayerOp with_codes(mlir::OpBuilder& builder, xnn::ConvLayerOp layer, Value codes, Value factors, int32_t zero) {
     return builder.create<xnn::ConvLayerOp>(layer.getLoc(), layer.getType(), codes, layer.getWeights(), factors,
                                             layer.getWindows(), builder.getI32IntegerAttr(zero), mlir::DenseF32ArrayAttr());
+}
+template <typename Layer>
+Value layer_of(mlir::OpBuilder& builder, Layer layer, Value codes, Value factors, int32_t zero) {
+    Layer result = with_codes(builder, layer, codes, factors, zero);
+    result.setCopy(layer.getCopy());
+    if (const mlir::Attribute copies = layer->getAttr(kCopies)) result->setAttr(kCopies, copies);
+    return result;
 }
 
 template <typename Layer>
@@ -63,7 +71,8 @@ struct LayerOfCodes : mlir::OpRewritePattern<Layer> {
             const Step s = step_of(*range, 255);
             const Value codes = rewriter.create<xnn::QuantiseOp>(
                 op.getLoc(), type, input, rewriter.getF32FloatAttr(s.step), rewriter.getI32IntegerAttr(s.zero));
-            rewriter.replaceOp(op, layer_of(rewriter, op, codes, times(rewriter, op.getLoc(), store, op.getScale(), s.step), s.zero));
+            const Value factors = times(rewriter, op.getLoc(), store, op.getScale(), s.step);
+            rewriter.replaceOp(op, without_error(b, op, layer_of(rewriter, op, codes, factors, s.zero)));
             return success();
         }
         // Two codes for the halves of one of 16 bits: the upper one's 0 is that of the whole, which has no lower half.
@@ -75,8 +84,17 @@ struct LayerOfCodes : mlir::OpRewritePattern<Layer> {
         const Value lower = b.cast(b.binary(xnn::Binary::bit_and, whole, 255), type.getElementType());
         const Value high = layer_of(rewriter, op, upper, times(rewriter, op.getLoc(), store, op.getScale(), 256.0 * s.step), s.zero / 256);
         const Value low = layer_of(rewriter, op, lower, times(rewriter, op.getLoc(), store, op.getScale(), s.step), 0);
-        rewriter.replaceOp(op, b.add(high, low));
+        rewriter.replaceOp(op, b.add(high, without_error(b, op, low)));
         return success();
+    }
+
+    // With a term that folds into the one that the layer has.
+    Value without_error(xnn::Build& b, Layer op, Value result) const {
+        const auto error = op->template getAttrOfType<mlir::DenseF32ArrayAttr>(kError);
+        if (!error) return result;
+        std::vector<float> term(error.asArrayRef());
+        for (float& value : term) value = -value;
+        return b.add(result, columns_constant(b.builder(), op.getLoc(), store, term));
     }
 
     Store& store;
@@ -148,6 +166,17 @@ class QuantisePass : public mlir::PassWrapper<QuantisePass, mlir::OperationPass<
     llvm::StringRef getDescription() const override { return "layers with a known range of inputs get codes"; }
     void runOnOperation() override {
         Store& store = xnn::store_of(&getContext());
+        const bool wrong = getOperation()
+                               ->walk([](mlir::Operation* op) {
+                                   const auto error = op->getAttrOfType<mlir::DenseF32ArrayAttr>(kError);
+                                   if (!error || !mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op) ||
+                                       error.size() == xnn::Build::shape_of(op->getResult(0)).back())
+                                       return mlir::WalkResult::advance();
+                                   op->emitOpError("needs the mean error of each column");
+                                   return mlir::WalkResult::interrupt();
+                               })
+                               .wasInterrupted();
+        if (wrong) return signalPassFailure();
         mlir::RewritePatternSet codes(&getContext()), sums(&getContext());
         codes.add<LayerOfCodes<xnn::LinearOp>, LayerOfCodes<xnn::ConvLayerOp>>(&getContext(), store);
         codes.add<MoveUp, WithoutRelu>(&getContext());

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "annotations.h"
 #include "columns.h"
 #include "passes.h"
 #include "read.h"
@@ -28,12 +29,13 @@ constexpr int64_t kTileRows = 256, kTileColumns = 128;  // of a crossbar, with t
 
 struct Codes {
     mlir::Value weights, scale;
+    xnn::ValuesAttr rest;  // null: it is not kept
 };
 
 class Quantiser {
    public:
-    Quantiser(mlir::OpBuilder& builder, mlir::Location location, Store& store)
-        : builder_(builder), location_(location), store_(store) {}
+    Quantiser(mlir::OpBuilder& builder, mlir::Location location, Store& store, bool rest)
+        : builder_(builder), location_(location), store_(store), rest_(rest) {}
 
     // rows x columns floats. No value: one is not finite.
     std::optional<Codes> quantise(const std::vector<float>& values, int64_t rows, int64_t columns, llvm::StringRef name) {
@@ -44,23 +46,32 @@ class Quantiser {
             for (size_t j = 0; j < n; j++) steps[j] = std::max(steps[j], std::abs(values[i * n + j]));
         // Weights without a normal step are zeros.
         for (float& step : steps) step = std::isnormal(step / 127) ? step / 127 : 1;
-        std::vector<std::byte> codes(k * n);
+        const auto byte = [](float number) {
+            return static_cast<std::byte>(static_cast<int8_t>(std::clamp(std::nearbyint(number), -127.0f, 127.0f)));
+        };
+        std::vector<std::byte> codes(k * n), rest(rest_ ? k * n : 0);
         for (size_t i = 0; i < k; i++)
-            for (size_t j = 0; j < n; j++)
-                codes[i * n + j] = static_cast<std::byte>(
-                    static_cast<int8_t>(std::clamp(std::nearbyint(values[i * n + j] / steps[j]), -127.0f, 127.0f)));
+            for (size_t j = 0; j < n; j++) {
+                const float exact = values[i * n + j] / steps[j];
+                codes[i * n + j] = byte(exact);
+                if (rest_) rest[i * n + j] = byte(kRestUnits * (exact - std::nearbyint(exact)));
+            }
         std::vector<std::byte> scale(n * sizeof(float));
         std::memcpy(scale.data(), steps.data(), scale.size());
+        xnn::ValuesAttr kept;
+        if (rest_) kept = xnn::ValuesAttr::get(builder_.getContext(), (name + ".rest").str(), store_.add(std::move(rest)));
         return Codes{store_constant(builder_, location_, store_, name,
                                     RankedTensorType::get({rows, columns}, builder_.getI8Type()), std::move(codes)),
                      store_constant(builder_, location_, store_, (name + ".scale").str(),
-                                    RankedTensorType::get({columns}, builder_.getF32Type()), std::move(scale))};
+                                    RankedTensorType::get({columns}, builder_.getF32Type()), std::move(scale)),
+                     kept};
     }
 
    private:
     mlir::OpBuilder& builder_;
     mlir::Location location_;
     Store& store_;
+    const bool rest_;
 };
 
 // The name of a constant, through views.
@@ -83,7 +94,8 @@ mlir::Value as(mlir::OpBuilder& builder, mlir::Location location, mlir::Value re
 }
 
 struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
-    MatmulOnCrossbars(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
+    MatmulOnCrossbars(mlir::MLIRContext* context, Store& values, bool keep)
+        : OpRewritePattern(context), store(values), rest(keep) {}
 
     LogicalResult matchAndRewrite(xnn::MatmulOp op, mlir::PatternRewriter& rewriter) const override {
         const auto lhs = mlir::cast<RankedTensorType>(op.getLhs().getType());
@@ -93,22 +105,25 @@ struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
         if (rhs.getNumElements() != k * n || k == 0 || n == 0 || op.getType().getNumElements() == 0) return failure();
         const auto values = read_floats(op.getRhs(), store);
         if (!values) return failure();
-        const auto codes = Quantiser(rewriter, op.getLoc(), store).quantise(*values, k, n, name_of(op.getRhs()));
+        const auto codes = Quantiser(rewriter, op.getLoc(), store, rest).quantise(*values, k, n, name_of(op.getRhs()));
         if (!codes) return failure();
         llvm::SmallVector<int64_t> shape(lhs.getShape());
         shape.back() = n;
-        const mlir::Value result = rewriter.create<xnn::LinearOp>(
+        auto layer = rewriter.create<xnn::LinearOp>(
             op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()), op.getLhs(), codes->weights, codes->scale,
             mlir::IntegerAttr(), mlir::DenseF32ArrayAttr());
-        rewriter.replaceOp(op, as(rewriter, op.getLoc(), result, op.getType()));
+        if (codes->rest) layer->setAttr(kRest, codes->rest);
+        rewriter.replaceOp(op, as(rewriter, op.getLoc(), layer, op.getType()));
         return success();
     }
 
     Store& store;
+    const bool rest;
 };
 
 struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
-    ConvOnCrossbars(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
+    ConvOnCrossbars(mlir::MLIRContext* context, Store& values, bool keep)
+        : OpRewritePattern(context), store(values), rest(keep) {}
 
     // Groups that share a tile are one layer, whose matrix has a block for each of them on its diagonal.
     LogicalResult matchAndRewrite(xnn::ConvOp op, mlir::PatternRewriter& rewriter) const override {
@@ -134,7 +149,7 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
                             matrix[static_cast<size_t>(((p * count + g) * channels + c) * n + g * filters + f)] =
                                 (*values)[static_cast<size_t>((p * channels + c) * filters * groups +
                                                               (first + g) * filters + f)];
-            const auto codes = Quantiser(rewriter, location, store).quantise(matrix, k, n, name_of(op.getFilters()));
+            const auto codes = Quantiser(rewriter, location, store, rest).quantise(matrix, k, n, name_of(op.getFilters()));
             if (!codes) return failure();
             mlir::Value images = op.getInput();
             if (count < groups) {
@@ -146,10 +161,11 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
             }
             llvm::SmallVector<int64_t> shape(op.getType().getShape());
             shape.back() = n;
-            parts.push_back(rewriter.create<xnn::ConvLayerOp>(location,
-                                                              RankedTensorType::get(shape, rewriter.getF32Type()),
-                                                              images, codes->weights, codes->scale, op.getWindows(),
-                                                              mlir::IntegerAttr(), mlir::DenseF32ArrayAttr()));
+            auto layer = rewriter.create<xnn::ConvLayerOp>(
+                location, RankedTensorType::get(shape, rewriter.getF32Type()), images, codes->weights, codes->scale,
+                op.getWindows(), mlir::IntegerAttr(), mlir::DenseF32ArrayAttr());
+            if (codes->rest) layer->setAttr(kRest, codes->rest);
+            parts.push_back(layer);
         }
         mlir::Value result = parts.front();
         if (parts.size() > 1)
@@ -160,6 +176,7 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
     }
 
     Store& store;
+    const bool rest;
 };
 
 // ---- Layers with the same input: one matrix side by side, so that the input becomes codes once -------------------------
@@ -185,7 +202,8 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
         locations.push_back(m.layer.getLoc());
     }
     const mlir::Location location = builder.getFusedLoc(locations);
-    std::vector<std::byte> codes(static_cast<size_t>(k * n)), scale, term;
+    const bool with_rest = llvm::all_of(layers, [](Merged& m) { return m.layer->hasAttr(kRest); });
+    std::vector<std::byte> codes(static_cast<size_t>(k * n)), rest(with_rest ? codes.size() : 0), scale, term;
     std::string name;
     size_t column = 0;
     const auto append = [](std::vector<std::byte>& to, const std::vector<float>& values) {
@@ -194,10 +212,13 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
     };
     for (Merged& m : layers) {
         auto weights = m.layer.getWeights().getDefiningOp<xnn::ConstantOp>();
-        const std::vector<std::byte> from = *read_bytes(weights.getValue(), weights.getType(), store);
         const auto width = static_cast<size_t>(m.layer.getType().getShape().back());
-        for (size_t row = 0; row < static_cast<size_t>(k); row++)
-            std::memcpy(codes.data() + row * static_cast<size_t>(n) + column, from.data() + row * width, width);
+        const auto place = [&](std::vector<std::byte>& matrix, const std::vector<std::byte>& from) {
+            for (size_t row = 0; row < static_cast<size_t>(k); row++)
+                std::memcpy(matrix.data() + row * static_cast<size_t>(n) + column, from.data() + row * width, width);
+        };
+        place(codes, *read_bytes(weights.getValue(), weights.getType(), store));
+        if (with_rest) place(rest, *read_bytes(m.layer->getAttr(kRest), weights.getType(), store));
         append(scale, *read_floats(m.layer.getScale(), store));
         append(term, m.term);
         column += width;
@@ -207,11 +228,14 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
     shape.back() = n;
     const auto columns = RankedTensorType::get({n}, builder.getF32Type());
     const auto type = RankedTensorType::get(shape, builder.getF32Type());
-    mlir::Value result = builder.create<xnn::LinearOp>(
+    auto layer = builder.create<xnn::LinearOp>(
         location, type, first.getInput(),
         store_constant(builder, location, store, name, RankedTensorType::get({k, n}, builder.getI8Type()), std::move(codes)),
         store_constant(builder, location, store, name + ".scale", columns, std::move(scale)), mlir::IntegerAttr(),
         mlir::DenseF32ArrayAttr());
+    if (with_rest)
+        layer->setAttr(kRest, xnn::ValuesAttr::get(builder.getContext(), name + ".rest", store.add(std::move(rest))));
+    mlir::Value result = layer;
     if (layers.front().sum)
         result = builder.create<xnn::BinaryOp>(location, type, xnn::Binary::add, result,
                                                store_constant(builder, location, store, name + ".term", columns, std::move(term)));
@@ -267,10 +291,12 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
     }
     WeightsPass() = default;
     WeightsPass(const WeightsPass& other) : PassWrapper(other) {}
-    explicit WeightsPass(const WeightsOptions& options) { fold_ = options.fold, merge_ = options.merge; }
+    explicit WeightsPass(const WeightsOptions& options) {
+        fold_ = options.fold, merge_ = options.merge, rest_ = options.rest;
+    }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
-        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()));
+        patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()), rest_);
         if (fold_) add_column_patterns(patterns, xnn::store_of(&getContext()));
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
         if (merge_) getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
@@ -280,6 +306,8 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
     Option<bool> fold_{*this, "fold", llvm::cl::desc("what follows a layer by column becomes part of it"),
                        llvm::cl::init(true)};
     Option<bool> merge_{*this, "merge", llvm::cl::desc("layers with the same input become one"), llvm::cl::init(true)};
+    Option<bool> rest_{*this, "rest", llvm::cl::desc("layers keep what rounding took away from their weights"),
+                       llvm::cl::init(false)};
 };
 
 }  // namespace

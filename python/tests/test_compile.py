@@ -400,6 +400,29 @@ def test_threads_take_turns(chip):
     assert not wrong
 
 
+def test_switches_of_the_compiler():
+    torch.manual_seed(3)
+    network = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
+    with torch.no_grad():  # work for the equalisation
+        network[0].weight[0] *= 4096
+        network[2].weight[:, 0] /= 4096
+    x = torch.randn(32, 16)
+    want = network(x).detach().numpy()
+
+    def run(**options):
+        compiled = sidra.compile(network, calib_data=[x], **options)
+        with sidra.Chip(sidra.Device(private=True)) as chip:
+            chip.deploy(compiled)
+            return float(((chip.infer(x.numpy()) - want) ** 2).sum() / (want**2).sum()), compiled.crossbar_count
+
+    error, crossbars = run()
+    assert error < 0.001
+    assert run(equalisation=False)[0] > 10 * error
+    assert error != run(bias_correction=False)[0] < 0.002
+    assert run(copies=2)[1] == 2 * crossbars
+    assert run(copies=2, copies_by_layer=True)[1] == 2 * crossbars
+
+
 def test_the_interpreter_runs_meanwhile(chip):
     size = 1024
     square = [size, size]
@@ -486,6 +509,8 @@ X = torch.zeros(1, 4)
 
 @pytest.mark.parametrize("error, text, call", [
     (ValueError, "target_device 'y2' is none of 'y1'", lambda: sidra.compile(LINEAR, target_device="y2", example_inputs=X)),
+    (ValueError, "copies must be 1 to 64, not 65", lambda: sidra.compile(LINEAR, copies=65, example_inputs=X)),
+    (ValueError, "copies_by_layer needs calib_data", lambda: sidra.compile(LINEAR, copies=2, copies_by_layer=True, example_inputs=X)),
     (ValueError, "optimization_level 3 is none of 0, 1, 2", lambda: sidra.compile(LINEAR, optimization_level=3, example_inputs=X)),
     (ValueError, "dimension 'batch': a size must be an integer of at least 1, not 0", lambda: sidra.compile(LINEAR, dimensions={"batch": [1, 0]})),
     (ValueError, "dimension 'batch': a size must be an integer of at least 1, not '8'", lambda: sidra.compile(LINEAR, dimensions={"batch": "8"})),

@@ -44,6 +44,11 @@ TEST_F(CompilerC, PartsOfTheOptions) {
     EXPECT_EQ(refused(), "a value has no name, or no file");
 }
 
+TEST_F(CompilerC, CopiesByLayerNeedSamples) {
+    options_.copies = 2, options_.copies_by_layer = true;
+    EXPECT_EQ(refused(), "copies by layer need samples, which show where they matter");
+}
+
 TEST_F(CompilerC, LevelsOfOptimization) {
     for (const sidra_optimization level : {SIDRA_OPTIMIZATION_DEFAULT, SIDRA_OPTIMIZATION_0, SIDRA_OPTIMIZATION_2}) {
         options_.optimization = level;

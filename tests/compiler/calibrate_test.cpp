@@ -154,6 +154,44 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     EXPECT_GT(many.calls, few.calls);
 }
 
+// All inputs are near 1, and the weights of a column round in the same direction: without a correction each result of the
+// second layer has the same error. The oracle is arithmetic in double precision.
+TEST_F(Calibrate, BiasCorrectionSubtractsWhatCodesDoToTheMean) {
+    std::normal_distribution<float> values;
+    for (float& value : samples_) value = 1 + 0.1f * values(random_);
+    for (float& value : input_) value = 1 + 0.1f * values(random_);
+    for (size_t i = 0; i < kInputs; i++)
+        for (size_t j = 0; j < kHidden; j++)
+            // 3.4 steps of a column whose largest weight is 1: each is 0.4 steps too small.
+            first_[i * kHidden + j] = i == 0 ? 1 : 3.4f / 127;
+    for (size_t i = 0; i < kHidden; i++)
+        for (size_t j = 0; j < kOutputs; j++) second_[i * kOutputs + j] = i == 0 ? -1 : 5.45f / 127;
+    auto& graph = network_.graph();
+    for (const auto& [number, all] : {std::pair(0, &first_), std::pair(2, &second_)}) {
+        graph.mutable_initializer(number)->clear_float_data();
+        for (const float value : *all) graph.mutable_initializer(number)->add_float_data(value);
+    }
+    Calibration calibration;
+    calibration.samples = {samples()};
+    const auto mean_error = [&](bool corrected) {
+        calibration.bias_correction = corrected;
+        const std::vector<float> output = run(compile(calibration)).output;
+        double square = 0;
+        for (size_t j = 0; j < kOutputs; j++) {
+            double sum = 0;
+            for (size_t row = 0; row < kRows; row++)
+                sum += output[row * kOutputs + j] - scores_of(std::span(input_).subspan(row * kInputs, kInputs))[j];
+            square += sum * sum / kRows / kRows;
+        }
+        return std::sqrt(square / kOutputs);
+    };
+    const double without = mean_error(false), with = mean_error(true);
+    EXPECT_GT(without, 0.1);
+    EXPECT_LT(with, without / 5);
+    RecordProperty("without", std::to_string(without));
+    RecordProperty("with", std::to_string(with));
+}
+
 // Labels are what arithmetic in double precision finds. A chip of level accurate misses some of them, and fewer with
 // more copies of each layer.
 class TargetAccuracy : public Calibrate {

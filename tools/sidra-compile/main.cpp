@@ -29,7 +29,9 @@ struct Options {
     std::string observer;
     double signal_to_noise = 0;
     uint32_t copies = 1;
+    bool copies_by_layer = false;
     int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
+    bool no_bias_correction = false, no_equalisation = false;
     bool explain = false, no_cache = false;
     uint64_t cache_limit = 0;  // bytes; 0: the library's
 };
@@ -137,7 +139,10 @@ void run(Options& options) {
     compile.labels = labels.data();
     compile.label_count = labels.size();
     compile.copies = options.copies;
+    compile.copies_by_layer = options.copies_by_layer;
     compile.signal_to_noise = options.signal_to_noise;
+    compile.no_bias_correction = options.no_bias_correction;
+    compile.no_equalisation = options.no_equalisation;
     compile.observer = optional(options.observer);
     if (::isatty(STDERR_FILENO))
         compile.progress = [](void*, size_t done, size_t runs) {
@@ -173,6 +178,11 @@ void main_inner(int argc, char** argv) {
         ->check(CLI::Range(1.0, 200.0))
         ->type_name("DB")
         ->needs("--calibrate");
+    app.add_flag("--no-bias-correction", options.no_bias_correction,
+                 "Leave what codes do to the mean of a layer's results")
+        ->needs("--calibrate");
+    app.add_flag("--no-equalisation", options.no_equalisation,
+                 "Leave the channels between two layers as large as they are");
     app.add_flag("--explain", options.explain,
                  "Print the layers, what they need of the crossbars, and what runs on the host");
     app.add_flag("--no-cache", options.no_cache, "Compile even what was compiled before, and do not keep it");
@@ -196,6 +206,10 @@ void main_inner(int argc, char** argv) {
                    "Average so many copies of each layer, against errors of analog hardware")
         ->check(CLI::Range(1, 64))
         ->type_name("N");
+    app.add_flag("--copies-by-layer", options.copies_by_layer,
+                 "Give as many copies in all, but first to the layers that need them most")
+        ->needs("--copies")
+        ->needs("--calibrate");
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));

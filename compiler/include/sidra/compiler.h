@@ -94,7 +94,7 @@ typedef struct sidra_compile_options {
 	/*
 	 * Above 0: the share, up to 1, of the tests whose largest score has the number of their label: scores are the first output, of f32, with a
 	 * row for each label. The file is judged on embedded chips of the levels fast and accurate, and compiled again with more effort (more layers
-	 * with 16 bits, more copies up to 8) until the share is reached at both. If nothing suffices the call fails.
+	 * with 16 bits, more copies up to 8, by layer if there are samples) until the share is reached at both. If nothing suffices the call fails.
 	 */
 	double target_accuracy;
 	const sidra_compile_samples *tests;
@@ -114,6 +114,15 @@ typedef struct sidra_compile_options {
 	 */
 	void (*note)(void *user, const char *text);
 	sidra_optimization optimization;	/* not with a pipeline */
+	/* With samples, what codes do to the mean of each column of a layer's results is subtracted from them; true: it is not. */
+	bool no_bias_correction;
+	/* At level 2, channels between two layers get factors where that makes the errors of codes smaller; true: they do not. */
+	bool no_equalisation;
+	/*
+	 * With samples and copies: all layers together take as many crossbars as `copies` of each would, at most those of a chip, but those get copies
+	 * first in which another crossbar removes the most noise of the outputs at level accurate. Measuring this takes a run with samples for each layer.
+	 */
+	bool copies_by_layer;
 } sidra_compile_options;
 
 /*

@@ -33,11 +33,11 @@ def sizes_of(dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]]) -> l
 
 
 def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level: int, samples: Samples, tests: Samples, labels: Any,
-                 target_accuracy: float) -> Compiled:
+                 target_accuracy: float, options: Mapping[str, Any]) -> Compiled:
     folder = tempfile.mkdtemp(prefix="sidra-")
     try:
         output = os.path.join(folder, "model.sidra")
-        for note in _core.compile(compiler_library(), path, output, sizes, samples, tests, labels, target_accuracy, optimization_level):
+        for note in _core.compile(compiler_library(), path, output, sizes, samples, tests, labels, target_accuracy, optimization_level, **options):
             LOG.info(note)
         return Compiled(output, temporary=True)
     except BaseException as error:
@@ -49,7 +49,8 @@ def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level
 
 
 def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_device: str = "y1", optimization_level: int = 2, *,
-            example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0) -> Compiled:
+            example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
+            bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -73,6 +74,12 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     target_accuracy: above 0, the share of the labels in calib_data that the model must meet, at level "fast" and at level "accurate". The compiler
     takes more effort (inputs of 16 bits, several copies of each layer) until it does.
 
+    bias_correction: with calib_data, what codes do to the mean of each column of a layer's results is subtracted from them.
+    equalisation: at level 2, channels between two layers get factors where that makes the errors of codes smaller.
+
+    copies: so many matrices for each layer, whose results are averaged, against errors of analog hardware (1 to 64). copies_by_layer: with calib_data, as
+    many in all, but first for the layers that need them most.
+
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
     Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
@@ -82,22 +89,28 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError(f"target_device {target_device!r} is none of {', '.join(map(repr, DEVICES))}")
     if optimization_level not in LEVELS:
         raise ValueError(f"optimization_level {optimization_level!r} is none of {', '.join(map(str, LEVELS))}")
+    if not 1 <= copies <= 64:
+        raise ValueError(f"copies must be 1 to 64, not {copies!r}")
     if not 0 <= target_accuracy <= 1:
         raise ValueError(f"target_accuracy must be a share of 0 to 1, not {target_accuracy!r}")
     sizes = sizes_of(dimensions)
+    options = {"bias_correction": bias_correction, "equalisation": equalisation, "copies": copies}
     batches = list(calib_data) if calib_data is not None else []
     if target_accuracy and not batches:
         raise ValueError("target_accuracy needs calib_data with labels")
+    if copies_by_layer and not batches:
+        raise ValueError("copies_by_layer needs calib_data")
     if example_inputs is None and batches:
         example_inputs = inputs_of(batches[0])
     with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
         path = onnx_file(model, example_inputs, folder)
-        result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0)
+        result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, {**options, "copies_by_layer": False})
         if batches:
             # Names, types and shapes of the inputs are known now.
             variant = result.variants[0]
             runs = list(runs_of(batches, variant))
             tests, labels = tests_of(runs, variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
-            result = compile_file(path, sizes, optimization_level, samples_of(runs, variant), tests, labels, target_accuracy)
+            result = compile_file(path, sizes, optimization_level, samples_of(runs, variant), tests, labels, target_accuracy,
+                                  {**options, "copies_by_layer": copies_by_layer})
             result.simulated_accuracy = simulated_accuracy(result, batches)
     return result

@@ -22,3 +22,16 @@ func.func @layer(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
   %0 = xnn.linear %x, %w, %s : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
 }
+
+// A layer that says how many copies it has gets those.
+// CHECK-LABEL: func.func @own
+func.func @own(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
+  %w = xnn.constant(dense<[[1], [3]]> : tensor<2x1xi8>) : tensor<2x1xi8>
+  %s = xnn.constant(dense<[0.75]> : tensor<1xf32>) : tensor<1xf32>
+  // CHECK: xnn.linear %arg0, %{{.*}}, %{{[^{]*}} : tensor<3x2xf32>
+  // CHECK-NEXT: xnn.linear %arg0, {{.*}} {copy = 1 : i32}
+  // CHECK-NEXT: %[[BOTH:.*]] = xnn.binary add
+  // CHECK-NEXT: return %[[BOTH]]
+  %0 = xnn.linear %x, %w, %s {copies = 2 : i32} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Layers with a known range of inputs get codes, and what computes the inputs stores codes.
 // RUN: sidra-opt %s --split-input-file --xnn-quantise --canonicalize --cse | FileCheck %s
+// RUN: sed 's/error = array<f32: 0.5, -0.25>/error = array<f32: 0.5>/' %s | not sidra-opt --split-input-file --xnn-quantise 2>&1 | FileCheck %s --check-prefix=COLUMNS
+// COLUMNS: needs the mean error of each column
 
 // The range 0 to 5.1 has a step of 0.02, and 0 is code 0, so codes are 50 * x, and negative numbers end at 0 by themselves.
 // The factor goes into those of the first layer and into its term; the step goes into those of the second one.
@@ -77,5 +79,36 @@ func.func @sixteen(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
   // CHECK-DAG: %[[LOW:.*]] = xnn.linear %[[LOWER_CODES]], %[[W]], %{{.*}} {zero = 0 : i32}
   // CHECK: xnn.binary add %[[HIGH]], %[[LOW]]
   %0 = xnn.linear %x, %w, %s {range = array<f32: -2.0, 2.0>, bits = 16 : i32} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+// What codes do to the mean of each column is subtracted: together with the layer's own term, -0.5 - 1.0 and 0.25 - 2.0.
+// CHECK-LABEL: func.func @corrected
+func.func @corrected(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %w = xnn.constant(dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>) : tensor<2x2xi8>
+  %s = xnn.constant(dense<[0.5, 0.25]> : tensor<2xf32>) : tensor<2xf32>
+  %a = xnn.constant(dense<[-1.0, -2.0]> : tensor<2xf32>) : tensor<2xf32>
+  // CHECK-DAG: %[[TERM:.*]] = xnn.constant(#xnn.values<"columns", "{{.*}}">) : tensor<2xf32>
+  // CHECK: %[[SUMS:.*]] = xnn.linear
+  // CHECK-NEXT: %[[SUM:.*]] = xnn.binary add %[[SUMS]], %[[TERM]] : tensor<3x2xf32>, tensor<2xf32>
+  // CHECK-NEXT: return %[[SUM]]
+  %0 = xnn.linear %x, %w, %s {range = array<f32: 0.0, 5.1>, error = array<f32: 0.5, -0.25>} : tensor<3x2xf32>, tensor<2x2xi8>, tensor<2xf32> -> tensor<3x2xf32>
+  %1 = xnn.binary add %0, %a : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+
+// -----
+
+// With inputs of 16 bits, too.
+// CHECK-LABEL: func.func @sixteen_corrected
+func.func @sixteen_corrected(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
+  %w = xnn.constant(dense<[[1], [3]]> : tensor<2x1xi8>) : tensor<2x1xi8>
+  %s = xnn.constant(dense<[0.5]> : tensor<1xf32>) : tensor<1xf32>
+  // CHECK: %[[LOW:.*]] = xnn.linear %{{.*}} {zero = 0 : i32}
+  // CHECK-NEXT: %[[RIGHT:.*]] = xnn.binary add %[[LOW]], %{{.*}} : tensor<3x1xf32>, tensor<1xf32>
+  // CHECK-NEXT: xnn.binary add %{{.*}}, %[[RIGHT]]
+  %0 = xnn.linear %x, %w, %s {range = array<f32: -2.0, 2.0>, bits = 16 : i32, error = array<f32: 0.5>} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
 }

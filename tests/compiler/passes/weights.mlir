@@ -2,6 +2,7 @@
 // Products with constants become layers: codes of 8 bits with a step for each column.
 // RUN: sidra-opt %s --split-input-file --xnn-weights --canonicalize | FileCheck %s
 // RUN: sidra-opt %s --split-input-file --xnn-weights="fold=false merge=false" --canonicalize | FileCheck %s --check-prefix=APART
+// RUN: sidra-opt %s --split-input-file --xnn-weights=rest=true | FileCheck %s --check-prefix=REST
 
 // What follows by column is folded: (x * w + a) * b is a layer with other steps, plus a * b.
 // CHECK-LABEL: func.func @normalised
@@ -32,6 +33,9 @@ func.func @normalised(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
 func.func @merged(%x: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x1xf32>) {
   %w = xnn.constant(dense<[[1.0, 2.0], [3.0, 0.5]]> : tensor<2x2xf32>) : tensor<2x2xf32>
   %v = xnn.constant(dense<[[1.0], [3.0]]> : tensor<2x1xf32>) : tensor<2x1xf32>
+  // What rounding took away is one matrix, too.
+  // REST-LABEL: func.func @merged
+  // REST: xnn.linear %arg0, {{.*}} {rest = #xnn.values<"weights+weights.rest", "{{.*}}">} : tensor<3x2xf32>, tensor<2x3xi8>
   // CHECK: %[[BOTH:.*]] = xnn.linear %arg0, %{{.*}}, %{{.*}} : tensor<3x2xf32>, tensor<2x3xi8>, tensor<3xf32> -> tensor<3x3xf32>
   // CHECK: %[[LEFT:.*]] = xnn.slice %[[BOTH]] starts [0, 0]
   // CHECK: %[[RIGHT:.*]] = xnn.slice %[[BOTH]] starts [0, 2]

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "probe.h"
+
+#include <mlir/Pass/PassManager.h>
+
+#include <algorithm>
+
+#include "annotations.h"
+#include "build.h"
+#include "columns.h"
+#include "emit.h"
+#include "passes.h"
+#include "read.h"
+#include "temporary.h"
+#include "xnn.h"
+
+namespace sidra::compiler {
+
+Layers layers_of(mlir::func::FuncOp function) {
+    Layers layers;
+    function.walk([&](mlir::Operation* op) {
+        if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
+    });
+    return layers;
+}
+
+void set(mlir::Operation* layer, const Codes& codes) {
+    mlir::Builder builder(layer->getContext());
+    layer->setAttr("range", builder.getDenseF32ArrayAttr({codes.range.low, codes.range.high}));
+    layer->setAttr("bits", builder.getI32IntegerAttr(codes.bits));
+}
+
+mlir::Value add_rest(mlir::Operation* layer, Store& store) {
+    mlir::OpBuilder builder(layer);
+    std::vector<float> factors = *read_floats(layer->getOperand(2), store);
+    for (float& factor : factors) factor /= kRestUnits;
+    builder.setInsertionPointAfter(layer);
+    mlir::Operation* const rest = builder.clone(*layer);
+    builder.setInsertionPoint(rest);
+    rest->setOperand(1, builder.create<xnn::ConstantOp>(layer->getLoc(), layer->getOperand(1).getType(),
+                                                        layer->getAttrOfType<xnn::ValuesAttr>(kRest)));
+    rest->setOperand(2, columns_constant(builder, layer->getLoc(), store, factors));
+    builder.setInsertionPointAfter(rest);
+    const mlir::Value sum = xnn::Build(builder, layer->getLoc()).add(layer->getResult(0), rest->getResult(0));
+    layer->getResult(0).replaceAllUsesExcept(sum, sum.getDefiningOp());
+    return rest->getResult(0);
+}
+
+Probe::Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization)
+    : module_(module.clone()), store_(store), calibration_(calibration), optimization_(optimization) {
+    llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
+    function_ = functions.front();
+    for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
+    results_.assign(end()->operand_begin(), end()->operand_end());
+    own_ = results_.size();
+}
+
+size_t Probe::output(mlir::Value value) {
+    const auto [place, is_new] = places_.try_emplace(value, results_.size() - own_);
+    if (is_new) {
+        xnn::Build build(mlir::OpBuilder(end()), value.getLoc());
+        results_.push_back(build.cast(value, build.f32()));
+    }
+    return place->second;
+}
+
+std::vector<size_t> Probe::own_outputs() {
+    std::vector<size_t> places;
+    for (size_t i = 0; i < own_; i++) places.push_back(output(results_[i]));
+    return places;
+}
+
+void Probe::replace(mlir::Value value, mlir::Value by) {
+    value.replaceAllUsesExcept(by, by.getDefiningOp());
+    std::ranges::replace(results_, value, by);
+}
+
+void Probe::run(size_t most, const Look& look, sidra_level level) {
+    end()->setOperands(results_);
+    const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
+    function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
+    mlir::PassManager passes(module_->getContext());
+    build_calls_pipeline(passes, optimization_);
+    if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
+    const Folder folder;
+    const std::string file = folder.file("observed.sidra");
+    try {
+        emit(*module_, store_, {"calibration", "calibration", ""}, file);
+    } catch (const EmitError& error) {
+        throw SamplesError(error.what());
+    }
+    run_samples(file, calibration_.samples, level, most, calibration_.progress, [&](const Model& model) {
+        std::vector<std::span<const float>> further;
+        for (auto i = static_cast<uint32_t>(own_); i < model.variant(0).outputs; i++)
+            further.push_back(model.data<const float>(0, model.output(0, i)));
+        look(further);
+    });
+}
+
+}  // namespace sidra::compiler
