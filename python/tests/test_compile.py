@@ -490,7 +490,7 @@ def test_a_model_that_is_too_large():
 def test_the_examples_of_the_readme():
     text = (pathlib.Path(__file__).resolve().parent.parent / "sdk/README.md").read_text()
     examples = re.findall("```python\n(.*?)```", text, re.S)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(example, {})
 
@@ -531,8 +531,8 @@ X = torch.zeros(1, 4)
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[torch.zeros(1, 5)])),
     (TypeError, "input 'input': expected float32, got float64", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X.double()])),
     (ValueError, "target_accuracy must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=2)),
-    (ValueError, "target_accuracy needs calib_data with labels", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=0.5)),
-    (ValueError, "target_accuracy needs calib_data with labels, and of as many",
+    (ValueError, "target_accuracy needs calib_data or test_data with labels", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=0.5)),
+    (ValueError, "target_accuracy needs test_data .or calib_data. with labels, and of as many",
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X], target_accuracy=0.5)),
     (TypeError, "no input 'y'; its inputs are input", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[({"y": X}, torch.zeros(1))])),
 ])

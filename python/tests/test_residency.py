@@ -243,3 +243,73 @@ def test_modes():
     assert programs() == before and torch.sidra.get_matmul_mode() == "int8"
     with pytest.raises(ValueError, match="int4"):
         torch.sidra.set_matmul_mode("int4")
+
+
+def two_layers():
+    model = torch.nn.Sequential(torch.nn.Linear(FEATURES, OUTPUTS), torch.nn.ReLU(), torch.nn.Linear(OUTPUTS, 6)).to("sidra")
+    return model, torch.optim.SGD(model[2].parameters(), 0.1)
+
+
+def test_steps_program_what_they_change():
+    model, optimizer = two_layers()
+    model[0].requires_grad_(False)
+    x = torch.randn(3, FEATURES, device="sidra")
+    free = torch.sidra.get_device_properties()["crossbars_free"]
+    with torch.sidra.programmed_by(optimizer, model) as report:
+        assert report.resident == ["0", "2"]
+        used = torch.sidra.get_device_properties()["crossbars_free"]
+        for _ in range(10):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            with torch.no_grad():
+                hidden = model[1](model[0](x))
+                assert near(model[2](hidden) - model[2].bias, model[2].weight, hidden)
+        (frozen,), (last,) = rows_of(model[0].weight), rows_of(model[2].weight)
+        assert frozen["programs"] == 1 and frozen["uses"] == 20 and last["programs"] == 11 and last["uses"] == 20
+        assert last["pinned"] and not last["volatile"] and last["wear"] >= 11
+        assert torch.sidra.get_device_properties()["crossbars_free"] == used < free
+    optimizer.step()
+    assert rows_of(model[2].weight)[0]["programs"] == 11
+
+
+def test_gradients_use_no_crossbars():
+    model, _ = two_layers()
+    x = torch.randn(3, FEATURES, device="sidra", requires_grad=True)
+    for _ in range(4):
+        model(x).square().mean().backward()
+    exact = x.grad.cpu() / 4
+    assert len(rows_of(model[0].weight)) == 1 and rows_of(model[0].weight.t()) == [] and rows_of(model[2].weight.t()) == []
+    y = x.detach().cpu().requires_grad_()
+    there = torch.nn.Sequential(*(layer.cpu() for layer in model))
+    there(y).square().mean().backward()
+    assert (exact - y.grad).abs().max() < 0.1 * y.grad.abs().max()
+
+
+def test_steps_program_around_other_streams():
+    """A product that is queued on another stream has the old weights, and one behind it the new ones."""
+    model, optimizer = two_layers()
+    x = torch.randn(64, FEATURES, device="sidra")
+    with torch.sidra.programmed_by(optimizer, model), torch.no_grad():
+        for _ in range(5):
+            model[2].weight.grad = torch.randn_like(model[2].weight)
+            old, hidden = model[2].weight.clone(), model[1](model[0](x))
+            torch.sidra.synchronize()
+            with torch.sidra.Stream() as stream:
+                before = model[2](hidden)
+            optimizer.step()
+            with stream:
+                after = model[2](hidden)
+            torch.sidra.synchronize()
+            bias = model[2].bias
+            assert near(before - bias, old, hidden) and near(after - bias, model[2].weight, hidden)
+
+
+def test_weights_that_are_not_finite_after_a_step():
+    model, optimizer = two_layers()
+    with torch.sidra.programmed_by(optimizer, model):
+        model[2].weight.grad = torch.full_like(model[2].weight, float("nan"))
+        with pytest.raises(RuntimeError, match="not finite"):
+            optimizer.step()
+    x = torch.randn(2, FEATURES, device="sidra")
+    assert model(x).isnan().all()

@@ -63,6 +63,7 @@ nb::list residency(int index) {
         row["program_seconds"] = static_cast<double>(of.program_device_ps) / 1e12;
         row["program_joules"] = static_cast<double>(of.program_energy_pj) / 1e12;
         row["wear"] = of.wear;
+        row["pulses"] = of.pulses;
         rows.append(row);
     }
     return rows;

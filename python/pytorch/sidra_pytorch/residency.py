@@ -2,8 +2,9 @@
 """Weights on crossbars: which are there, and when they are put there."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Optional, Union
 
 import torch
@@ -73,6 +74,28 @@ def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any
     return done
 
 
+@contextlib.contextmanager
+def programmed_by(optimizer: torch.optim.Optimizer, module: torch.nn.Module) -> Iterator[Programmed]:
+    """Programs the module, and within it each step of the optimizer programs the weights again that the step has changed: forward passes then compute
+    with the cells, and with their errors at level accurate. Weights stay on their crossbars, and cells get pulses from where they are. Other weights are
+    not touched, so that training the last layer wears out no cells but its own.
+
+    Without it, weights that change with each step are computed by the matrix engine. Gradients always are."""
+    report = program(module)
+
+    def after_step(*_: object) -> None:
+        changing = {parameter.untyped_storage().data_ptr() for group in optimizer.param_groups for parameter in group["params"]}
+        for name, matrix in _matrices(module):
+            if name in report.resident and matrix.untyped_storage().data_ptr() in changing:
+                torch.ops.sidra.program(matrix.detach())
+
+    handle = optimizer.register_step_post_hook(after_step)
+    try:
+        yield report
+    finally:
+        handle.remove()
+
+
 def release(module: Union[torch.nn.Module, torch.Tensor]) -> None:
     """Takes the weights of a module, or one matrix [inputs, outputs], off the crossbars."""
     for matrix in [module] if isinstance(module, torch.Tensor) else [matrix for _, matrix in _matrices(module)]:
@@ -80,8 +103,8 @@ def release(module: Union[torch.nn.Module, torch.Tensor]) -> None:
 
 
 def residency(device: Union[int, str, torch.device, None] = None) -> list[dict[str, Any]]:
-    """The matrices that are or were on crossbars: shape, crossbars, uses, how often they were programmed, pinned, and `volatile` for those that change
-    so often that they are not put there again by themselves."""
+    """The matrices that are or were on crossbars: shape, crossbars, uses, how often they were programmed, `pulses` that their cells got on these
+    crossbars (level accurate), pinned, and `volatile` for those that change so often that they are not put there again by themselves."""
     return _C.residency(_index(device))
 
 

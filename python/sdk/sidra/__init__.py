@@ -15,6 +15,8 @@
 Arrays are NumPy's, or of any library with DLPack. A call that fails raises sidra.Error, whose text says what failed, why and what to do; where memory
 is missing it is MemoryError. All objects may be used from any thread. Sizes are elements unless a name says bytes. PyTorch: docs/pytorch.md.
 """
+from typing import Any
+
 from ._chip import Chip, DeployedModel
 from ._compile import compile
 from ._compiled import Compiled, Tensor, Variant, load
@@ -22,10 +24,18 @@ from ._core import CompileError, Error, Graph, Weights, device_count
 from ._device import Buffer, Device, Stream, crossbar_mvm
 
 __all__ = ["Buffer", "Chip", "CompileError", "Compiled", "DeployedModel", "Device", "Error", "Graph", "Stream", "Tensor", "Variant", "Weights", "compile",
-           "crossbar_mvm", "device_count", "load", "register_pytorch_backend"]
+           "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
 __version__ = "2.0.0"
 
 
 def register_pytorch_backend() -> None:
     """Makes PyTorch know the device "sidra". `import torch` does it by itself where the package sidra_pytorch is installed."""
     import sidra_pytorch  # noqa: F401
+
+
+def __getattr__(name: str) -> Any:
+    if name == "training":  # which needs PyTorch
+        import importlib
+
+        return importlib.import_module(".training", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

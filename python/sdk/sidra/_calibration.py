@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What sidra.compile() does with calib_data."""
+"""What sidra.compile() does with calib_data and test_data."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +36,8 @@ def _arrays(inputs: Any, variant: Variant) -> list[Any]:
     return [to_array(value, tensor) for value, tensor in zip(values, variant.inputs, strict=True)]
 
 
-def runs_of(batches: Sequence[Any], variant: Variant) -> Iterator[Run]:
-    """The batches, cut and padded to the model's."""
+def runs_of(what: str, batches: Sequence[Any], variant: Variant) -> Iterator[Run]:
+    """The batches, cut and padded to the model's. what: the argument that they come from, for errors."""
     import numpy
 
     for batch in batches:
@@ -45,10 +45,10 @@ def runs_of(batches: Sequence[Any], variant: Variant) -> Iterator[Run]:
         rows = (arrays[0].shape or (1,))[0]
         for array, tensor in zip(arrays, variant.inputs, strict=True):
             if labels is not None and array.shape[:1] != labels.shape[:1]:
-                raise ValueError(f"calib_data: the input {tensor.name!r} has the shape {array.shape}, and its labels {labels.shape}; both need a row for "
+                raise ValueError(f"{what}: the input {tensor.name!r} has the shape {array.shape}, and its labels {labels.shape}; both need a row for "
                                  "each sample")
             if array.shape != tensor.shape and (array.shape[1:] != tensor.shape[1:] or array.shape[:1] != (rows,) or rows == 0):
-                raise ValueError(f"calib_data: the input {tensor.name!r} has the shape {array.shape}, but the model takes {tensor.shape}; only the number "
+                raise ValueError(f"{what}: the input {tensor.name!r} has the shape {array.shape}, but the model takes {tensor.shape}; only the number "
                                  "of rows may differ, and must be that of the other inputs")
         if all(array.shape == tensor.shape for array, tensor in zip(arrays, variant.inputs, strict=True)):
             yield Run(arrays, rows, labels)
@@ -75,11 +75,11 @@ def tests_of(runs: Sequence[Run], variant: Variant) -> tuple[Samples, Any]:
 
     whole = [run for run in runs if run.labels is not None and run.rows == run.arrays[0].shape[0]]
     if not whole:
-        raise ValueError("target_accuracy needs calib_data with labels, and of as many samples as the model takes in one run")
+        raise ValueError("target_accuracy needs test_data (or calib_data) with labels, and of as many samples as the model takes in one run")
     return samples_of(whole, variant), numpy.concatenate([numpy.asarray(run.labels) for run in whole], dtype=numpy.int64, casting="same_kind").reshape(-1)
 
 
-def simulated_accuracy(compiled: Compiled, batches: Sequence[Any]) -> Optional[float]:
+def simulated_accuracy(what: str, compiled: Compiled, batches: Sequence[Any]) -> Optional[float]:
     """The share of labels that the model meets on a chip of its own; None: there are none."""
     labelled = [batch for batch in batches if is_pair(batch)]
     if not labelled:
@@ -87,12 +87,12 @@ def simulated_accuracy(compiled: Compiled, batches: Sequence[Any]) -> Optional[f
     right = total = 0
     with Chip(Device(private=True)) as chip:
         model = chip.deploy(compiled)
-        for run in runs_of(labelled, compiled.variants[0]):
+        for run in runs_of(what, labelled, compiled.variants[0]):
             result = model.infer(*run.arrays)
             scores = result[0] if isinstance(result, tuple) else result
             got, labels = scores.argmax(-1)[:run.rows], run.labels
             if labels is None or got.shape != labels.shape:
-                raise ValueError(f"calib_data: labels of the shape {getattr(labels, 'shape', ())} do not fit to an output of the shape {scores.shape}, which "
+                raise ValueError(f"{what}: labels of the shape {getattr(labels, 'shape', ())} do not fit to an output of the shape {scores.shape}, which "
                                  "has a value for each class in its last dimension")
             right += int((got == labels).sum())
             total += labels.size

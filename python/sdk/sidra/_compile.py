@@ -6,17 +6,22 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _core
 from ._calibration import Samples, inputs_of, runs_of, samples_of, simulated_accuracy, tests_of
 from ._compiled import Compiled
-from ._export import onnx_file
+from ._core import CompileError
+from ._export import is_module, onnx_file
 
 DEVICES = ("y1",)
 LEVELS = (0, 1, 2)
 LOG = logging.getLogger("sidra")
+
+
+class TargetMissed(CompileError):
+    """The network can be compiled, but not so that it meets target_accuracy."""
 
 
 def compiler_library() -> str:
@@ -50,7 +55,8 @@ def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level
 
 def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_device: str = "y1", optimization_level: int = 2, *,
             example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
-            bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False) -> Compiled:
+            test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, bias_correction: bool = True,
+            equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -59,9 +65,11 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     calib_data: batches, read once. Each one is what the model takes: an array, or a mapping of names to arrays; or a pair of that and labels, the
     numbers of classes, as a DataLoader yields it (several inputs may be a tuple in a pair). Batches may have any number of samples: they are cut and
     padded to that of the model. The compiler runs the network with them, and gives the inputs of each layer codes for the values that they have there;
-    without calib_data each row gets its own when it is computed. With labels, the compiled model then runs on a chip of its own, and
-    `simulated_accuracy` is the share of labels at which the first output has the largest value of its last dimension. Level and noise of that chip are
-    those of the environment (SIDRA_LEVEL).
+    without calib_data each row gets its own when it is computed.
+
+    test_data: as calib_data, which it is by default. With labels, the compiled model runs with them on a chip of its own, and `simulated_accuracy` is
+    the share of labels at which the first output has the largest value of its last dimension. Level and noise of that chip are those of the
+    environment (SIDRA_LEVEL).
 
     optimization_level: 0: a call for each operation, to find errors; 1: fewer calls, copies and matrices, with the network's arithmetic; 2: also other
     arithmetic that gives the same but for rounding.
@@ -71,8 +79,11 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     input x. Several sizes, {"batch": [1, 8]}, give a variant of the model for each; calib_data is for the first. An ExportedProgram has no names for
     dimensions.
 
-    target_accuracy: above 0, the share of the labels in calib_data that the model must meet, at level "fast" and at level "accurate". The compiler
+    target_accuracy: above 0, the share of the labels in test_data that the model must meet, at level "fast" and at level "accurate". The compiler
     takes more effort (inputs of 16 bits, several copies of each layer) until it does.
+
+    train_data: batches with labels. If the target is not reached by all that, a copy of the module is trained with them and with errors as a chip has
+    them, and compiled instead: `trained` of the result. sidra.training.fine_tune() does it, which has more options.
 
     bias_correction: with calib_data, what codes do to the mean of each column of a layer's results is subtracted from them.
     equalisation: at level 2, channels between two layers get factors where that makes the errors of codes smaller.
@@ -93,24 +104,45 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError(f"copies must be 1 to 64, not {copies!r}")
     if not 0 <= target_accuracy <= 1:
         raise ValueError(f"target_accuracy must be a share of 0 to 1, not {target_accuracy!r}")
+    if train_data is not None and not (target_accuracy and is_module(model)):
+        raise ValueError("train_data needs a target_accuracy, and a torch.nn.Module as model")
     sizes = sizes_of(dimensions)
     options = {"bias_correction": bias_correction, "equalisation": equalisation, "copies": copies}
     batches = list(calib_data) if calib_data is not None else []
-    if target_accuracy and not batches:
-        raise ValueError("target_accuracy needs calib_data with labels")
+    tests, judges = (list(test_data), "test_data") if test_data is not None else (batches, "calib_data")
+    if target_accuracy and not tests:
+        raise ValueError("target_accuracy needs calib_data or test_data with labels")
     if copies_by_layer and not batches:
         raise ValueError("copies_by_layer needs calib_data")
-    if example_inputs is None and batches:
-        example_inputs = inputs_of(batches[0])
-    with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
-        path = onnx_file(model, example_inputs, folder)
-        result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, {**options, "copies_by_layer": False})
-        if batches:
-            # Names, types and shapes of the inputs are known now.
-            variant = result.variants[0]
-            runs = list(runs_of(batches, variant))
-            tests, labels = tests_of(runs, variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
-            result = compile_file(path, sizes, optimization_level, samples_of(runs, variant), tests, labels, target_accuracy,
-                                  {**options, "copies_by_layer": copies_by_layer})
-            result.simulated_accuracy = simulated_accuracy(result, batches)
+    if example_inputs is None and (batches or tests):
+        example_inputs = inputs_of((batches or tests)[0])
+
+    def attempt(network: Any) -> Compiled:
+        with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
+            path = onnx_file(network, example_inputs, folder)
+            result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, {**options, "copies_by_layer": False})
+            if batches or tests:
+                # Names, types and shapes of the inputs are known now.
+                variant = result.variants[0]
+                samples = samples_of(list(runs_of("calib_data", batches, variant)), variant) if batches else []
+                judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
+                try:
+                    result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
+                                          {**options, "copies_by_layer": copies_by_layer})
+                except CompileError as error:
+                    raise TargetMissed(str(error)) if target_accuracy else error from None
+                result.simulated_accuracy = simulated_accuracy(judges, result, tests)
+        return result
+
+    try:
+        return attempt(model)
+    except TargetMissed as missed:
+        if train_data is None:
+            raise
+        LOG.info(str(missed))
+    from .training import fine_tune
+
+    trained = fine_tune(model, train_data, progress=lambda done, epochs, loss: LOG.info(f"training with noise: epoch {done} of {epochs}, loss {loss:.4f}"))
+    result = attempt(trained)
+    result.trained = trained
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from typing import NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _core
 from ._device import Device
@@ -44,13 +44,15 @@ class Compiled:
     variants            inputs and outputs, for each set of shapes that the model takes
     size_bytes          of the file
     crossbar_count      crossbars that its matrices take, with two cells for each weight
-    simulated_accuracy  the share of calib_data's labels that it met on the model of the chip, 0 to 1; None: compile() got no labels. A file has
-                        no place for it: load() does not know it.
+    simulated_accuracy  the share of the labels that it met on the model of the chip, 0 to 1; None: compile() got no labels. A file has no place
+                        for it: load() does not know it.
+    trained             the module that compile() has trained to reach the target, and compiled; None: it was not necessary
     """
 
     def __init__(self, path: Path, *, temporary: bool = False):
         self.path = os.fspath(path)
         self.simulated_accuracy: Optional[float] = None
+        self.trained: Any = None
         model = _core.Model(Device(private=True)._core, self.path)
         self.name = model.name
         self.variants = variants_of(model)

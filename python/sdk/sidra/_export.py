@@ -48,7 +48,7 @@ def _quiet() -> Iterator[None]:
             log.setLevel(level)
 
 
-def _arguments(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     import torch
 
     def tensor(value: Any) -> Any:
@@ -76,7 +76,7 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
     try:
         with torch.no_grad(), _quiet():
             if isinstance(model, torch.nn.Module):
-                arguments, named = _arguments(example_inputs)
+                arguments, named = arguments_of(example_inputs)
                 model = torch.export.export(model, arguments, named)
             exported = torch.onnx.export(model, dynamo=True, verbose=False)
             assert exported is not None  # it is if export() writes the file itself
@@ -85,6 +85,11 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
         raise ImportError(f"PyTorch's exporter needs the package {error.name}: pip install {error.name}") from error
     except Exception as error:
         raise _core.CompileError(f"{name}: PyTorch cannot export it: {error}") from error
+
+
+def is_module(model: Any) -> bool:
+    torch = sys.modules.get("torch")  # whoever has such an object has imported its package
+    return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def onnx_file(model: Any, example_inputs: Any, folder: str) -> str:

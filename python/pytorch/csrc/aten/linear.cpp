@@ -41,12 +41,20 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::
     return SIDRA_FALL_BACK(linear)(input, weight, bias_or_none);
 }
 
+// a * b, never on crossbars: a gradient is not worth the wear of cells, and needs more than 8 bits.
+at::Tensor gradient(const at::Tensor& a, const at::Tensor& b) {
+    at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
+    if (out.numel() == 0 || (matmul_mode() != MatmulMode::kCpu && digital_product(out, a, b, {}))) return out;
+    return SIDRA_FALL_BACK2(mm, out)(a, b, out);
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> wanted) {
+    const DeviceScope scope(grad.device());
     const at::Tensor rows = grad.reshape({-1, grad.size(-1)});
     std::tuple<at::Tensor, at::Tensor, at::Tensor> result;
-    if (wanted[0]) std::get<0>(result) = rows.mm(weight).view(input.sizes());
-    if (wanted[1]) std::get<1>(result) = rows.t().mm(input.reshape({-1, input.size(-1)}));
+    if (wanted[0]) std::get<0>(result) = gradient(rows, weight).view(input.sizes());
+    if (wanted[1]) std::get<1>(result) = gradient(rows.t(), input.reshape({-1, input.size(-1)}));
     if (wanted[2]) std::get<2>(result) = rows.sum(0);
     return result;
 }

@@ -99,6 +99,22 @@ uint64_t hash_of(const at::Tensor& matrix) {
     return hash;
 }
 
+// The codes of the matrix, [k][n]; what a layer needs beside them goes into the tables. False: a value is not finite.
+bool quantise(const at::Tensor& matrix, Owned& owned, std::vector<int8_t>& codes) {
+    void* tables = nullptr;
+    check(sidra_buffer_map(owned.tables, &tables));
+    const size_t n = owned.n;
+    codes.resize(owned.k * n);
+    return quantise_columns(matrix, codes, {static_cast<float*>(tables) + n, n}, {static_cast<int32_t*>(tables), n});
+}
+
+// The calling thread's stream has queued the programming; others wait for its end.
+void record_programming(Owned& owned) {
+    owned.users = {current_stream_id(owned.index)};
+    owned.ready = false;
+    check(sidra_event_record(owned.programmed, current_stream(owned.index)));
+}
+
 // Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`).
 std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     const c10::DeviceIndex index = matrix.device().index();
@@ -110,14 +126,11 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     owned->k = k, owned->n = n;
     owned->index = index;
     check(sidra_buffer_create(device(index).context(), size_t{n} * 12, SIDRA_BUFFER_HOST, &owned->tables));
-    void* tables = nullptr;
-    check(sidra_buffer_map(owned->tables, &tables));
     owned->sums = {owned->tables, 0};
     owned->scale = {owned->tables, size_t{n} * 4};
     owned->zeros = {owned->tables, size_t{n} * 8};
-    std::vector<int8_t> codes(size_t{k} * n);
-    if (!quantise_columns(values, codes, {static_cast<float*>(tables) + n, n}, {static_cast<int32_t*>(tables), n}))
-        return nullptr;
+    std::vector<int8_t> codes;
+    if (!quantise(values, *owned, codes)) return nullptr;
     const sidra_status status =
         sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, nullptr, &owned->weights);
     if (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_INVALID_ARGUMENT) {
@@ -125,11 +138,28 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
         return nullptr;
     }
     check(status);
-    owned->users.push_back(current_stream_id(index));
-    check(sidra_weights_program_async(current_stream(index), owned->weights));
     check(sidra_event_create(device(index).context(), SIDRA_EVENT_DEFAULT, &owned->programmed));
-    check(sidra_event_record(owned->programmed, current_stream(index)));
+    check(sidra_weights_program_async(current_stream(index), owned->weights));
+    record_programming(*owned);
     return owned;
+}
+
+// New content for the same cells, which get pulses from where they are. False: it must be made anew, because a value is
+// not finite, the first programming was dropped, or another thread is about to compute with the old content.
+bool renew(const std::shared_ptr<Owned>& owned, const at::Tensor& matrix) {
+    if (!owned || owned.use_count() > 1) return false;
+    // What is queued computes with the old content, also with that of the tables.
+    for (const c10::StreamId user : owned->users) {
+        if (sidra_stream_synchronize(device(owned->index).stream(user), SIDRA_NEVER) != SIDRA_OK) return false;
+    }
+    synchronize_current_stream(owned->index);
+    std::vector<int8_t> codes;
+    if (!quantise(matrix_of(cpu_alias(matrix)), *owned, codes)) return false;
+    if (sidra_weights_update_async(current_stream(owned->index), owned->weights, 0, owned->k, 0, owned->n, codes.data(),
+                                   owned->n) != SIDRA_OK)
+        return false;
+    record_programming(*owned);
+    return true;
 }
 
 // Whether the matrix could be on crossbars if nothing was there but what is pinned.
@@ -160,14 +190,16 @@ bool evict_one(Table& table, const Entry* keep) {
 // Under the table's lock.
 void program_entry(Table& table, const Key& key, Entry& entry, Block& block, const at::Tensor& matrix,
                    uint64_t generation) {
-    entry.owned.reset();
     entry.generation = generation;
-    bool full = false;
-    entry.full = !could_fit(table, &entry, key, matrix.device().index());
-    if (entry.full) return;
-    while (!(entry.owned = make(matrix, &full)) && full && evict_one(table, &entry)) full = false;
-    entry.full = !entry.owned;
-    if (!entry.owned) return;
+    if (!renew(entry.owned, matrix)) {
+        entry.owned.reset();
+        bool full = false;
+        entry.full = !could_fit(table, &entry, key, matrix.device().index());
+        if (entry.full) return;
+        while (!(entry.owned = make(matrix, &full)) && full && evict_one(table, &entry)) full = false;
+        entry.full = !entry.owned;
+        if (!entry.owned) return;
+    }
     ++entry.programs;
     block.programmed.store(true, std::memory_order_relaxed);
     if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
@@ -282,6 +314,7 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
                 auto report = SIDRA_INIT(sidra_tile_report);
                 check(sidra_weights_report(entry.owned->weights, tile, &report));
                 row.wear = std::max(row.wear, report.crossbar_programs);
+                row.pulses += report.set_pulses + report.reset_pulses;
             }
         }
         rows.push_back(row);

@@ -37,8 +37,9 @@ struct Resident {
 // the calling thread's stream, and programs it if it was seen before with the same content; null: compute it otherwise.
 std::shared_ptr<const Resident> resident(const at::Tensor& matrix);
 
-// For torch.sidra.program(): programs the matrix now and keeps it until it is released or written to. `unpin` leaves it
-// to the others' rules. Returns whether it is resident; `why` says why not.
+// For torch.sidra.program(): programs the matrix now and keeps it until it is released or written to. A matrix that is
+// on crossbars with older content stays on these, and its cells get pulses from where they are. Returns whether it is
+// resident; `why` says why not.
 bool program(const at::Tensor& matrix, std::string* why);
 void release(const at::Tensor& matrix);
 
@@ -48,7 +49,8 @@ struct ResidencyRow {
     uint64_t uses, programs;  // products computed, times programmed
     bool pinned, stale, is_volatile;
     uint64_t program_device_ps, program_energy_pj;
-    uint32_t wear;  // most programmings of one of its crossbars over their life
+    uint32_t wear;    // most programmings of one of its crossbars over their life
+    uint64_t pulses;  // that its cells got since it is on these crossbars; 0 at level fast
 };
 std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index);
 
