@@ -114,7 +114,8 @@ class Creation {
         sidra_weights* weights = nullptr;
         const sidra_status status = create(matrix, &options, &weights);
         bool good = status == SIDRA_OK;
-        if (!good && status != SIDRA_ERROR_BUSY && status != SIDRA_ERROR_NOT_REPRESENTABLE)
+        if (!good && status != SIDRA_ERROR_BUSY && status != SIDRA_ERROR_NOT_REPRESENTABLE &&
+            status != SIDRA_ERROR_OUT_OF_CROSSBARS)
             return fail_part(call_, model_, name, status);
         for (uint32_t tile = 0; good && has_limit() && tile < options.crossbar_count; ++tile) {
             auto report = SIDRA_INIT(sidra_tile_report);
