@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cost_model.h"
+#include "geometry.h"
 #include "names.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
 namespace {
+
+static_assert(kChipCrossbars == chip::kGeometryY1.xbars());
 
 constexpr int64_t kTileRows = 256, kTileColumns = 128;
 
@@ -24,17 +28,26 @@ int64_t needed(std::span<const Layer> layers, int64_t steps) {
 
 }  // namespace
 
-bool replicate(std::span<Layer> layers, int64_t crossbars) {
-    int64_t most = 1;
-    for (const Layer& layer : layers) most = std::max(most, layer.vectors);
-    if (needed(layers, most) > crossbars) return false;
-    int64_t low = 0, high = most;  // `high` steps are possible, `low` are not
+// pJ = mW * ps / 10^6
+const Power kChipPower = {static_cast<int64_t>(chip::kCosts.mvm_pj),
+                          static_cast<int64_t>(chip::kCosts.power_mw * chip::kCosts.mvm_ps / 1'000'000)};
+
+std::optional<int64_t> fewest_steps(std::span<const Layer> layers, int64_t crossbars, const Power& power) {
+    int64_t most = 1, energy = 0;
+    for (const Layer& layer : layers) {
+        most = std::max(most, layer.vectors);
+        energy += layer.crossbars * layer.vectors * power.product_pj;
+    }
+    if (needed(layers, most) > crossbars) return std::nullopt;
+    const auto possible = [&](int64_t steps) {
+        return needed(layers, steps) <= crossbars && divided_up(energy, power.step_pj) <= steps;
+    };
+    int64_t low = 0, high = std::max(most, divided_up(energy, power.step_pj));  // `high` are possible, `low` are not
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        (needed(layers, middle) <= crossbars ? high : low) = middle;
+        (possible(middle) ? high : low) = middle;
     }
-    for (Layer& layer : layers) layer.copies = divided_up(layer.vectors, high);
-    return true;
+    return high;
 }
 
 Report examine(mlir::func::FuncOp function) {
@@ -50,7 +63,13 @@ Report examine(mlir::func::FuncOp function) {
                                  result.getNumElements() / columns});
     });
     const auto start = std::chrono::steady_clock::now();
-    replicate(report.layers, kChipCrossbars);
+    const std::optional<int64_t> steps = fewest_steps(report.layers, kChipCrossbars, kUnlimitedPower);
+    const std::optional<int64_t> fed = fewest_steps(report.layers, kChipCrossbars, kChipPower);
+    for (Layer& layer : report.layers) {
+        layer.copies = divided_up(layer.vectors, steps.value_or(layer.vectors));
+        layer.fed_copies = divided_up(layer.vectors, fed.value_or(layer.vectors));
+    }
+    report.fed_steps = fed.value_or(0);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }
@@ -80,6 +99,12 @@ std::string explain(mlir::ModuleOp module) {
 int64_t Report::crossbars() const {
     int64_t sum = 0;
     for (const Layer& layer : layers) sum += layer.crossbars;
+    return sum;
+}
+
+int64_t Report::fed_crossbars() const {
+    int64_t sum = 0;
+    for (const Layer& layer : layers) sum += layer.crossbars * layer.fed_copies;
     return sum;
 }
 
@@ -113,6 +138,12 @@ std::string Report::text() const {
         "{} layers, {} of {} crossbars, {:.1f} % of their cells in use. The slowest layer has {} products one after "
         "another, and {} if the chip were full of copies (found in {:.3f} ms).\n",
         layers.size(), crossbars(), kChipCrossbars, 100 * utilisation(), most, steps(), 1e3 * seconds);
+    if (fed_steps != 0 && !layers.empty())
+        table += fmt::format(
+            "Power feeds {:.1f} crossbars at a time, so all products of a run take the time of {} one after another or "
+            "more; copies on {} crossbars are enough for that.\n",
+            static_cast<double>(kChipPower.step_pj) / static_cast<double>(kChipPower.product_pj), fed_steps,
+            fed_crossbars());
     return table;
 }
 

@@ -7,6 +7,7 @@
 #include <mlir/IR/BuiltinOps.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,12 +16,21 @@ namespace sidra::compiler {
 
 inline constexpr int64_t kChipCrossbars = 6400;
 
+// What products take of the chip's power.
+struct Power {
+    int64_t product_pj;  // of one crossbar
+    int64_t step_pj;     // that can be spent in the time of one product
+};
+extern const Power kChipPower;  // by the chip's cost model: 3 W feed 3.4 crossbars at a time
+inline constexpr Power kUnlimitedPower = {0, 1};
+
 struct Layer {
     std::string name;
     int64_t rows, columns;  // of the matrix
     int64_t crossbars;      // of one copy, with two cells for each weight
     int64_t vectors;        // products of a run
     int64_t copies = 1;     // that make the slowest layer as fast as possible
+    int64_t fed_copies = 1;  // the fewest that are as fast as power allows
 
     int64_t weights() const { return rows * columns; }
     // Products one after another.
@@ -37,9 +47,11 @@ struct OnHost {
 
 struct Report {
     std::vector<Layer> layers;
+    int64_t fed_steps = 0;  // of the slowest layer with `fed_copies`, and of the energy of all layers
     double seconds = 0;  // that finding the copies took
 
     int64_t crossbars() const;  // of one copy of each layer
+    int64_t fed_crossbars() const;  // of `fed_copies` of each
     int64_t steps() const;      // of the slowest layer
     // The share of the crossbars' cells that one copy of each layer uses.
     double utilisation() const;
@@ -53,9 +65,10 @@ std::vector<OnHost> on_host(mlir::ModuleOp module);
 // A table for each function of the module, and the nodes on the host.
 std::string explain(mlir::ModuleOp module);
 
-// Gives each layer copies, so that the largest number of steps is as small as `crossbars` allow: the smallest T with
-// sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, by bisection. False: not even one copy of each fits.
-bool replicate(std::span<Layer> layers, int64_t crossbars);
+// The fewest steps in which all products of a run can be made, when each layer has copies of its own: the smallest T with
+// sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, and
+// sum of crossbars(l) * vectors(l) * product_pj <= T * step_pj, by bisection. nullopt: not even one copy of each fits.
+std::optional<int64_t> fewest_steps(std::span<const Layer> layers, int64_t crossbars, const Power& power);
 
 }  // namespace sidra::compiler
 
