@@ -156,6 +156,22 @@ json 0 refresh "${in_json[@]}" refresh --show
 for command in show update activate; do json 0 "fw $command" "${in_json[@]}" fw "$command"; done
 json 0 power "${in_json[@]}" power --limit 42.5
 json 0 clock "${in_json[@]}" clock --level 1
+# The map of a chip, which has only this format: crossbar 5 has two bad cells, and 6,399 is in use.
+python3 - "$folder/json/sys/class/sidra/sidra0/crossbars" <<'PYTHON'
+import struct, sys
+header = lambda uid, stuck: struct.pack("<QIIHHIQ", uid, 0, 1, 0, 0, stuck, 0)
+open(sys.argv[1], "wb").write(b"".join(header(9 if i == 6399 else 0, 2 if i == 5 else 0) for i in range(6400)))
+PYTHON
+gives 0 "${in_json[@]}" map
+cp "$folder/out" "$folder/document-map"
+documents+=(map "$folder/document-map")
+python3 - "$folder/out" <<'PYTHON' || fail "map: $(cat "$folder/out")"
+import json, sys
+chip, = json.load(open(sys.argv[1]))["chips"]
+assert (chip["clusters"], chip["cus_per_cluster"], chip["crossbars_per_cu"]) == (10, 32, 20)
+assert chip["bad"] == [{"crossbar": 5, "cells": 2}] and chip["in_use"] == [6399]
+PYTHON
+ends 1 "no SIDRA card found" "${none[@]}" map
 # Commands without --format or without CSV refuse it with a message.
 ends 2 "'csv' is not supported here: use text or json" "${in_json[@]}" health --format csv
 ends 2 "--format" "${in_json[@]}" exporter --once --format json
