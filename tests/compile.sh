@@ -77,6 +77,32 @@ cmp explained.sidra <("$compile" layer.onnx -o again.sidra --calibrate samples.n
     fail "--explain changes the file"
 [[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 9 ]] || fail "--explain says of optimisations: $(cat out)"
 
+# A network is placed on the crossbars of a map that are free; a chip that has others says that it is elsewhere.
+map() { # crossbars that are free
+    python3 -c 'import json, sys
+print(json.dumps({"schema": "sidra-smi/1", "command": "map", "chips": [{"clusters": 16, "cus_per_cluster": 25, "crossbars_per_cu": 16,
+    "bad": [{"crossbar": 4000, "cells": 656}], "in_use": sorted(set(range(6400)) - {4000} - set(map(int, sys.argv[1:])))}]}))' "$@"
+}
+map 4242 4243 >map.json
+"$compile" layer.onnx -o placed.sidra --chip-map map.json
+SIDRA_QUIET=0 "$run" placed.sidra input.npy -o placed.npy >/dev/null 2>err
+[[ ! -s err ]] || fail "a chip that has the crossbars says: $(cat err)"
+cmp rows.npy placed.npy || fail "a placement changes the result"
+SIDRA_QUIET=0 SIDRA_PROFILE=small "$run" placed.sidra input.npy -o small.npy >/dev/null 2>err
+grep -q "1 of 1 matrices of model 1 are not on the crossbars that the file names" err || fail "a chip without them says: $(cat err)"
+cmp rows.npy small.npy || fail "another chip changes the result"
+map 17 >map.json
+"$compile" layer.onnx -o moved.sidra --chip-map map.json 2>/dev/null
+! cmp -s placed.sidra moved.sidra || fail "another map gives the same file"
+map >map.json
+refused 1 "of the 6400 in the map 0 can be used: the others are in use, or have 656 bad cells or more" layer.onnx -o x.sidra --chip-map map.json
+"$compile" layer.onnx -o moved.sidra --chip-map map.json --bad-cells 657
+refused 1 "nowhere.json: No such file" layer.onnx -o x.sidra --chip-map nowhere.json
+refused 1 "it is no JSON" layer.onnx -o x.sidra --chip-map layer.onnx
+refused 2 "--bad-cells requires --chip-map" layer.onnx -o x.sidra --bad-cells 3
+refused 2 "--bad-cells: Value 0" layer.onnx -o x.sidra --chip-map map.json --bad-cells 0
+refused 2 "excludes" layer.onnx -o x.mlir --chip-map map.json --passes 'builtin.module(cse)'
+
 ls >before
 refused 2 "File does not exist" missing.onnx
 refused 2 "--dim batch" network.onnx --dim batch

@@ -51,9 +51,11 @@ def Xbar_ConstantOp : Xbar_Op<"constant", [Pure]> {
 
 def Xbar_WeightsOp : Xbar_Op<"weights", [Pure]> {
   let summary = "A matrix with the bytes (s8) that the store has under a hash. Each copy has crossbars of its own";
-  let arguments = (ins StrAttr:$name, StrAttr:$hash, DefaultValuedAttr<I32Attr, "0">:$copy);
+  let description = "`crossbars`: of its tiles, row-major, once it is placed.";
+  let arguments = (ins StrAttr:$name, StrAttr:$hash, DefaultValuedAttr<I32Attr, "0">:$copy,
+                       OptionalAttr<DenseI32ArrayAttr>:$crossbars);
   let results = (outs Xbar_Matrix:$result);
-  let assemblyFormat = "$name $hash (`copy` $copy^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name $hash (`copy` $copy^)? (`on` $crossbars^)? attr-dict `:` type($result)";
 }
 
 // ---- Arrays ---------------------------------------------------------------------------------------------------------

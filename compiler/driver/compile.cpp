@@ -128,6 +128,10 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
         if (!c.bias_correction) provenance.options += "--no-bias-correction ";
         if (c.exact) provenance.options += "--exact ";
     }
+    if (!options.chip_map.empty())
+        provenance.options += fmt::format("--chip-map {} (XXH3 {}) --bad-cells {} ",
+                                          std::filesystem::path(options.chip_map).filename().string(),
+                                          inputs.hash(options.chip_map).value_or("?"), options.bad_cells);
     return provenance;
 }
 
@@ -140,6 +144,8 @@ Calibration calibration_of(const Options& options) {
 // Without the cache.
 void compile(const std::string& input, const std::string& output, const Options& options,
              const Provenance& provenance) {
+    const std::optional<ChipMap> map =
+        options.chip_map.empty() ? std::nullopt : std::optional(read_chip_map(options.chip_map));
     mlir::DialectRegistry registry;
     registry.insert<mlir::func::FuncDialect, xnn::XnnDialect, xbar::XbarDialect>();
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -157,6 +163,7 @@ void compile(const std::string& input, const std::string& output, const Options&
         if (calibrated)
             passes.addPass(make_calibrate_pass(calibration_of(options), options.optimization));
         build_calls_pipeline(passes, options.optimization, options.copies);
+        if (map) passes.addPass(make_place_pass(*map, options.bad_cells));
     } else {
         static std::once_flag registered;
         std::call_once(registered, register_passes);
@@ -208,6 +215,8 @@ void compile(const std::string& input, const std::string& output, const Options&
     if (inputs.unchanged()) cache.keep(*key, output);
 } catch (const FileError& failed) {
     throw CompileError(failed.what());
+} catch (const ChipMapError& refused) {
+    throw CompileError(refused.what());
 }
 
 }  // namespace sidra::compiler

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "placement/chip_map.h"
+
 namespace sidra::compiler {
 
 struct CompileError : std::runtime_error {
@@ -41,6 +43,8 @@ struct Options {
     bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most
     Calibration calibration;  // without samples: none
     std::optional<Target> target;
+    std::string chip_map;  // the file with the map of a chip; empty: libsidra places the matrices
+    uint32_t bad_cells = kBadCells;
     // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.
     std::optional<uint64_t> cache_limit;
     // Gets a sentence about what people may want to know: what the cache did, what runs on the host, what a target needs.

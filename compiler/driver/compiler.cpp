@@ -70,6 +70,10 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             }
             if (options->copies > 64) return fail("there are at most 64 copies of a layer", error, capacity);
             if (options->copies != 0) all.copies = static_cast<int>(options->copies);
+            all.chip_map = text(options->chip_map);
+            if (options->bad_cells != 0) all.bad_cells = options->bad_cells;
+            if (options->chip_map != nullptr && options->pipeline != nullptr)
+                return fail("a map of a chip is for a file, not for a pipeline", error, capacity);
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->copies_by_layer && options->sample_count == 0)
                 return fail("copies by layer need samples, which show where they matter", error, capacity);

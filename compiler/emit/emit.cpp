@@ -36,6 +36,8 @@ class Emission {
         model_.source = provenance.source;
         model_.options = provenance.options;
         for (auto function : module.getOps<mlir::func::FuncOp>()) add(function);
+        if (const auto bad_cells = module->getAttrOfType<mlir::IntegerAttr>("xbar.bad_cells"))
+            model_.bad_cells = static_cast<uint32_t>(bad_cells.getInt());
         if (model_.variants.empty()) throw EmitError("the module has no function to write");
         if (!constants_.empty())
             model_.constants = std::make_unique<format::Section>(section(constants_.data(), constants_.size()));
@@ -126,6 +128,7 @@ class Emission {
             to->n = type.getColumns();
             to->encoding = format::Encoding::Auto;
             to->data = std::make_unique<format::Section>(section(content.data(), content.size()));
+            if (const auto crossbars = op.getCrossbars()) to->crossbars.assign(crossbars->begin(), crossbars->end());
             model_.matrices.push_back(std::move(to));
         }
         return at->second;

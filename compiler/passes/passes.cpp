@@ -50,6 +50,7 @@ void register_passes() {
     mlir::registerPass([] { return make_lower_pass(); });
     mlir::registerPass([] { return make_schedule_pass(); });
     mlir::registerPass([] { return make_plan_pass(); });
+    mlir::registerPass([] { return make_place_pass(); });
     mlir::registerTransformsPasses();
 }
 

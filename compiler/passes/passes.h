@@ -8,6 +8,8 @@
 
 #include <memory>
 
+#include "placement/chip_map.h"
+
 namespace sidra::compiler {
 
 // xnn-layout: transpositions move until they cancel each other.
@@ -37,6 +39,10 @@ std::unique_ptr<mlir::Pass> make_lower_pass();
 std::unique_ptr<mlir::Pass> make_schedule_pass();
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
+// xbar-place: matrices get crossbars that are not in use and have fewer bad cells than so many. Without arguments the
+// pass has options.
+std::unique_ptr<mlir::Pass> make_place_pass(const ChipMap& map, uint32_t bad_cells);
+std::unique_ptr<mlir::Pass> make_place_pass();
 
 // The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each.
 struct LayersOptions {

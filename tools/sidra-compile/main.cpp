@@ -21,7 +21,8 @@ namespace sidra {
 namespace {
 
 struct Options {
-    std::string network, model, passes, dump, reproducer;
+    std::string network, model, passes, dump, reproducer, chip_map;
+    uint32_t bad_cells = 0;  // 0: the library's
     std::vector<std::string> dimensions, values;
     std::vector<std::string> samples, tests;
     std::string labels;
@@ -148,6 +149,8 @@ void run(Options& options) {
         compile.progress = [](void*, size_t done, size_t runs) {
             fmt::print(stderr, "\rcalibration: {} of {} runs{}", done, runs, done == runs ? "\n" : "");
         };
+    compile.chip_map = optional(options.chip_map);
+    compile.bad_cells = options.bad_cells;
     compile.no_cache = options.no_cache;
     compile.cache_limit = options.cache_limit;
     compile.note = [](void*, const char* text) { fmt::print(stderr, "sidra-compile: {}\n", text); };
@@ -210,11 +213,20 @@ void main_inner(int argc, char** argv) {
                  "Give as many copies in all, but first to the layers that need them most")
         ->needs("--copies")
         ->needs("--calibrate");
+    auto* const map = app.add_option("--chip-map", options.chip_map,
+                                     "Place the matrices on this chip: a file that sidra-smi map has written")
+                          ->type_name("FILE");
+    app.add_option("--bad-cells", options.bad_cells,
+                   "Crossbars with so many bad cells or more are not used; without it 656, which is 1 %")
+        ->check(CLI::Range(1, 65536))
+        ->type_name("N")
+        ->needs(map);
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text")
-        ->excludes(level);
+        ->excludes(level)
+        ->excludes(map);
     app.add_option("--dump", options.dump, "A folder for the module behind each pass");
     app.add_option("--reproducer", options.reproducer, "A file for module and passes, should a pass crash");
     if (tools::parse_arguments(app, argc, argv)) run(options);

@@ -123,6 +123,13 @@ typedef struct sidra_compile_options {
 	 * first in which another crossbar removes the most noise of the outputs at level accurate. Measuring this takes a run with samples for each layer.
 	 */
 	bool copies_by_layer;
+	/*
+	 * A file with the map of a chip, as `sidra-smi map` writes it: the file names crossbars of this chip for its matrices, near each other and
+	 * none that is in use or bad. libsidra uses them if they are free and good when it deploys the model, and others otherwise. NULL: libsidra
+	 * chooses. Not with a pipeline.
+	 */
+	const char *chip_map;
+	uint32_t bad_cells;	/* from so many bad cells on a crossbar counts as bad; 0: 656, which is 1 % */
 } sidra_compile_options;
 
 /*
