@@ -324,6 +324,40 @@ TEST_F(ObjdumpProgram, WrongUsage) {
     expect(1, {"cannot write to standard output"}, path + " >/dev/full");
 }
 
+// A chip takes the crossbars that are drawn: those of the file, and its own choice for what cannot be there.
+TEST_F(ObjdumpProgram, AgreesWithAChipOnPlaces) {
+    setenv("SIDRA_DEVICE", "embedded", 1);
+    setenv("SIDRA_PROFILE", "y1", 1);
+    setenv("SIDRA_QUIET", "1", 1);
+    const std::vector<std::vector<uint32_t>> firsts = {{6399, 17}, {6400, 17}, {1}};
+    for (const std::vector<uint32_t>& first : firsts) {
+        const TestFile file(network_.model.file([&](fb::ModelT& manifest) {
+            manifest.matrices[0]->crossbars = first;
+            manifest.matrices[1]->crossbars = {0};
+        }));
+        const objdump::ModelFile read(file.path());
+        const objdump::Placement placement = objdump::place(read.model(), objdump::read_contents(read));
+        ASSERT_EQ(placement.matrices.size(), 2u);
+        EXPECT_EQ(placement.by_file, first[0] == 6400 ? 1u : 2u);
+        EXPECT_EQ(placement.matrices[0].crossbars == first, first[0] != 6400);
+        const Device device = Device::open();
+        const Context context(device);
+        const Model model(context, file.path());
+        Stream stream(context);
+        stream.deploy(model);
+        stream.synchronize();
+        for (uint32_t m = 0; m < 2; ++m) {
+            auto matrix = SIDRA_INIT(sidra_model_matrix);
+            ASSERT_EQ(sidra_model_get_matrix(model.get(), m, &matrix), SIDRA_OK);
+            uint32_t count = 8;
+            std::vector<uint32_t> crossbars(count);
+            ASSERT_EQ(sidra_weights_crossbars(matrix.weights, crossbars.data(), &count), SIDRA_OK);
+            crossbars.resize(count);
+            EXPECT_EQ(crossbars, placement.matrices[m].crossbars) << m;
+        }
+    }
+}
+
 // An embedded chip is the other opinion: it takes as many crossbars, and a run takes as long.
 TEST_F(ObjdumpProgram, AgreesWithAChip) {
     const TestFile file(network_.model.file());

@@ -107,7 +107,13 @@ std::string chip_picture(const format::Model& model, const Placement& placement)
         fmt::format("{} clusters of {} compute units of {} crossbars. Weights fill {:.1f} % of the cells of the "
                     "crossbars in use.",
                     kChip.clusters, kChip.cus_per_cluster, kChip.xbars_per_cu, 100 * cells_in_use(model, placement)));
-    svg.text(kLeft, 68, "The file has no placement: these are the crossbars that libsidra reserves on an empty chip.",
+    svg.text(kLeft, 68,
+             placement.by_file == 0
+                 ? std::string("The file has no placement: these are the crossbars that the driver chooses on an empty "
+                               "chip.")
+                 : fmt::format("On an empty chip, {} of {} matrices are where the file has placed them, and the driver "
+                               "chooses the others.",
+                               placement.by_file, placement.matrices.size()),
              R"(class="soft")");
     draw_chip(&svg);
     draw_matrices(model, placement, &svg);

@@ -48,6 +48,21 @@ uint64_t crossbars_of(const format::Matrix& matrix, Encoding encoding) {
     return tiles_down(matrix.k()) * tiles_across(matrix.n(), of_library(encoding));
 }
 
+namespace {
+
+// Where the file has placed a matrix; without crossbars if it has not.
+PlacedMatrix of_file(const format::Matrix& matrix) {
+    if (matrix.crossbars() == nullptr) return {};
+    const bool differential = matrix.encoding() != Encoding::Offset &&
+                              matrix.crossbars()->size() == crossbars_of(matrix, Encoding::Differential);
+    const Encoding encoding = differential ? Encoding::Differential : Encoding::Offset;
+    return {encoding, {matrix.crossbars()->begin(), matrix.crossbars()->end()},
+            static_cast<uint32_t>(tiles_down(matrix.k())),
+            static_cast<uint32_t>(tiles_across(matrix.n(), of_library(encoding)))};
+}
+
+}  // namespace
+
 Placement place(const format::Model& model, const Contents& contents) {
     Placement placement;
     uint64_t needed = 0;
@@ -56,8 +71,26 @@ Placement place(const format::Model& model, const Contents& contents) {
         placement.problem =
             fmt::format("its matrices need {} crossbars or more, but a Y1 chip has {}", needed, kChip.xbars());
     embedded::XbarAllocator chip(kChip.xbars(), kChip.xbars_per_cu);
+    std::vector<PlacedMatrix> placed_by_file(model.matrices()->size());
     for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
         const format::Matrix& matrix = *model.matrices()->Get(i);
+        PlacedMatrix placed = of_file(matrix);
+        const uint64_t others = needed - fewest(matrix);
+        if (placed.crossbars.empty() || placed.crossbars.size() + others > chip.free_count() ||
+            (placed.encoding == Encoding::Differential && contents.matrices[i].has_least) ||
+            chip.reserve(placed.crossbars))
+            continue;
+        needed = others;
+        placed_by_file[i] = std::move(placed);
+    }
+    for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
+        const format::Matrix& matrix = *model.matrices()->Get(i);
+        if (!placed_by_file[i].crossbars.empty()) {
+            placement.taken += placed_by_file[i].crossbars.size();
+            placement.by_file++;
+            placement.matrices.push_back(std::move(placed_by_file[i]));
+            continue;
+        }
         needed -= fewest(matrix);
         Encoding encoding = matrix.encoding();
         const bool holds = !contents.matrices[i].has_least;

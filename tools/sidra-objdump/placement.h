@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which crossbars the matrices of a model take on an empty Y1 chip.
+// Which crossbars the matrices of a model take on a Y1 chip that has nothing else.
 #ifndef SIDRA_OBJDUMP_PLACEMENT_H
 #define SIDRA_OBJDUMP_PLACEMENT_H
 
@@ -34,12 +34,13 @@ struct Placement {
     std::string problem;                 // why the chip cannot take the model; empty: it can
     std::vector<PlacedMatrix> matrices;  // as many as the model has, if there is no problem; otherwise those that fit
     uint64_t taken = 0;                  // crossbars
+    size_t by_file = 0;                  // matrices that are where the file has placed them
 };
 
 // Crossbars that a matrix needs with this encoding.
 uint64_t crossbars_of(const format::Matrix& matrix, format::Encoding encoding);
 
-// As libsidra deploys a model, matrix by matrix, on a chip that has nothing else.
+// As libsidra deploys a model, on a chip that has nothing else: first the matrices that the file has placed.
 Placement place(const format::Model& model, const Contents& contents);
 
 }  // namespace sidra::objdump
