@@ -94,8 +94,9 @@ struct Size {
     std::vector<double> mean, deviation;
 
     explicit Size(const std::vector<float>& weights, size_t columns) : mean(columns), deviation(columns) {
-        for (size_t i = 0; i < weights.size(); i++)
-            deviation[i % columns] += static_cast<double>(weights[i]) * weights[i];
+        for (size_t i = 0; i < weights.size(); i += columns)
+            for (size_t j = 0; j < columns; j++)
+                deviation[j] += static_cast<double>(weights[i + j]) * weights[i + j];
         for (double& value : deviation) value = std::sqrt(value);
     }
     void apply(xnn::Binary function, const std::vector<float>& by) {
@@ -171,13 +172,18 @@ double error_of(const std::vector<float>& weights, size_t columns, const Pair& p
         }
         step = std::max(step, 2 * kDeviations * pair.sizes[channel] * factors[channel] / 255);
     }
+    std::vector<float> inverse(columns), square(columns);
+    for (size_t j = 0; j < columns; j++) {
+        inverse[j] = largest[j] == 0 ? 0 : 127 / largest[j];
+        square[j] = largest[j] * largest[j] / (127 * 127);
+    }
     double error = 0;
     for (size_t i = 0; i < energy.size(); i++) {
+        constexpr float kNoFraction = 12582912;  // 1.5 * 2^23, which rounds what is added to it
         float rounded = 0;
         for (size_t j = 0; j < columns; j++) {
-            if (largest[j] == 0) continue;
-            const float exact = rows[i * columns + j] / (largest[j] / 127), away = exact - std::nearbyint(exact);
-            rounded += away * away * largest[j] * largest[j] / (127 * 127);
+            const float exact = rows[i * columns + j] * inverse[j], away = exact - ((exact + kNoFraction) - kNoFraction);
+            rounded += away * away * square[j];
         }
         const size_t channel = pair.place.of(i);
         const double size = pair.sizes[channel] * factors[channel];
@@ -189,9 +195,11 @@ double error_of(const std::vector<float>& weights, size_t columns, const Pair& p
 // Factors that make rows and inputs of the second layer about as large as each other: the geometric mean of both.
 std::vector<double> factors_of(const std::vector<float>& weights, size_t columns, const Pair& pair) {
     std::vector<double> rows(pair.sizes.size()), factors(pair.sizes.size(), 1);
-    for (size_t i = 0; i < weights.size(); i++) {
+    for (size_t i = 0; i < weights.size(); i += columns) {
+        float largest = 0;
+        for (size_t j = 0; j < columns; j++) largest = std::max(largest, std::abs(weights[i + j]));
         double& row = rows[pair.place.of(i / columns)];
-        row = std::max(row, static_cast<double>(std::abs(weights[i])));
+        row = std::max(row, static_cast<double>(largest));
     }
     double logarithms = 0, count = 0;
     for (size_t c = 0; c < factors.size(); c++) {
@@ -224,6 +232,7 @@ class EqualisePass : public mlir::PassWrapper<EqualisePass, mlir::OperationPass<
    private:
     void equalise(mlir::Operation* second) {
         constexpr double kGain = 0.8;  // what must remain of the error at most
+        constexpr double kAlike = 2;   // factors that differ by less than this are not worth a look at all weights
         Store& store = xnn::store_of(&getContext());
         const auto pair = pair_of(second, store);
         if (!pair) return;
@@ -233,11 +242,14 @@ class EqualisePass : public mlir::PassWrapper<EqualisePass, mlir::OperationPass<
         if (!values || values->empty() || !std::ranges::all_of(*values, [](float v) { return std::isfinite(v); })) return;
         const auto columns = static_cast<size_t>(type.getShape().back());
         const std::vector<double> ones(pair->sizes.size(), 1), factors = factors_of(*values, columns, *pair);
+        if (const auto [low, high] = std::ranges::minmax(factors); high < kAlike * low) return;
         if (!(error_of(*values, columns, *pair, factors) < kGain * error_of(*values, columns, *pair, ones))) return;
 
         std::vector<float> divided(values->size());
-        for (size_t i = 0; i < divided.size(); i++)
-            divided[i] = static_cast<float>((*values)[i] / factors[pair->place.of(i / columns)]);
+        for (size_t i = 0; i < divided.size(); i += columns) {
+            const auto by = static_cast<float>(1 / factors[pair->place.of(i / columns)]);
+            for (size_t j = 0; j < columns; j++) divided[i + j] = (*values)[i + j] * by;
+        }
         std::vector<std::byte> bytes(divided.size() * sizeof(float));
         std::memcpy(bytes.data(), divided.data(), bytes.size());
         mlir::OpBuilder builder(second);

@@ -117,7 +117,8 @@ TEST_F(CopiesByLayer, RemoveMoreNoiseThanAsManyOfEach) {
     const Result chosen = result();
     // One crossbar for a, four for b and two for c: seven more are all for a.
     EXPECT_EQ(chosen.weights, 8 * a + kInputs * kHidden + kHidden * kOutputs);
-    EXPECT_LT(chosen.noise, each.noise / 2);
+    // Copies do not remove what they have in common: the loss in wires, and the rounding of weights and inputs.
+    EXPECT_LT(chosen.noise, 0.85 * each.noise);
     RecordProperty("each", std::to_string(each.noise));
     RecordProperty("chosen", std::to_string(chosen.noise));
 }
