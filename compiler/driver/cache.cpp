@@ -55,9 +55,17 @@ bool intact(int file, uint64_t size) {
         const auto matches = [&](const format::Section& section) {
             return format::hash_of(bytes + section.offset(), section.size()) == section.hash();
         };
-        const format::Model& model = manifest.model();
-        return (model.constants() == nullptr || matches(*model.constants())) &&
-               std::ranges::all_of(*model.matrices(), [&](const auto* matrix) { return matches(*matrix->data()); });
+        const auto whole = [&](const format::Model& model) {
+            return (model.constants() == nullptr || matches(*model.constants())) &&
+                   std::ranges::all_of(*model.matrices(), [&](const auto* matrix) { return matches(*matrix->data()); });
+        };
+        const auto* const stages = manifest.model().stages();
+        if (stages == nullptr) return whole(manifest.model());
+        return std::ranges::all_of(*stages, [&](const format::Section* stage) {
+            format::Manifest part(*stage);
+            std::memcpy(part.bytes(), bytes + stage->offset(), stage->size());
+            return !part.check_stage(*stage, size) && whole(part.model());
+        });
     };
     const bool result = check();
     munmap(map, size);

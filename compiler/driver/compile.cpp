@@ -67,6 +67,7 @@ class Reporter : public mlir::PassInstrumentation {
     explicit Reporter(const Options& options) : options_(options) {}
     void runAfterPass(mlir::Pass* pass, mlir::Operation* op) override {
         auto module = mlir::dyn_cast<mlir::ModuleOp>(op);
+        if (pass->getArgument() == "xbar-stages" && module && options_.report) options_.report(explain_stages(module));
         if (pass->getArgument() != "xnn-weights" || !module) return;
         if (options_.report) options_.report(explain(module));
         for (const OnHost& node : on_host(module))
@@ -119,6 +120,8 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
         provenance.options += fmt::format("--value {}={} ", name, std::filesystem::path(path).filename().string());
     if (options.optimization != kOptimizationMax) provenance.options += fmt::format("-O {} ", options.optimization);
     if (!options.equalise) provenance.options += "--no-equalisation ";
+    if (options.chips == 0) provenance.options += "--chips auto ";
+    else if (options.chips != 1) provenance.options += fmt::format("--chips {} ", options.chips);
     if (options.copies != 1) provenance.options += fmt::format("--copies {} ", options.copies);
     if (options.copies_by_layer) provenance.options += "--copies-by-layer ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
@@ -162,7 +165,7 @@ void compile(const std::string& input, const std::string& output, const Options&
         build_layers_pipeline(passes, options.optimization, {.equalise = options.equalise, .rest = calibrated && rest});
         if (calibrated)
             passes.addPass(make_calibrate_pass(calibration_of(options), options.optimization));
-        build_calls_pipeline(passes, options.optimization, options.copies);
+        build_calls_pipeline(passes, options.optimization, options.copies, options.chips);
         if (map) passes.addPass(make_place_pass(*map, options.bad_cells));
     } else {
         static std::once_flag registered;
@@ -206,7 +209,7 @@ void compile(const std::string& input, const std::string& output, const Options&
     if (options.cache_limit && only_makes_a_file(input, options)) key = cache_key(inputs, input, options, provenance);
     if (!key) {
         compile(input, output, options, provenance);
-        if (options.report && !options.calibration.samples.empty()) options.report(effects(input, options));
+        if (options.report && !options.calibration.samples.empty() && options.chips == 1) options.report(effects(input, options));
         return;
     }
     Cache cache(*options.cache_limit, options.note);

@@ -41,6 +41,7 @@ struct Options {
     bool equalise = true;  // layers, at level 2
     int copies = 1;  // of each layer, whose results are averaged
     bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most
+    uint32_t chips = 1;  // stages of the file, each for a chip; 0: as few as hold the matrices
     Calibration calibration;  // without samples: none
     std::optional<Target> target;
     std::string chip_map;  // the file with the map of a chip; empty: libsidra places the matrices
@@ -52,6 +53,7 @@ struct Options {
     int optimization = kOptimizationMax;
 };
 
+inline constexpr uint32_t kChipsMax = 16;
 inline constexpr uint64_t kCacheLimit = uint64_t{4} << 30;
 
 // Throws CompileError.

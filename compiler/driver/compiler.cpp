@@ -74,6 +74,14 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             if (options->bad_cells != 0) all.bad_cells = options->bad_cells;
             if (options->chip_map != nullptr && options->pipeline != nullptr)
                 return fail("a map of a chip is for a file, not for a pipeline", error, capacity);
+            if (options->chips == SIDRA_CHIPS_AUTO) all.chips = 0;
+            else if (options->chips > sidra::compiler::kChipsMax)
+                return fail("there are at most 16 chips", error, capacity);
+            else if (options->chips != 0) all.chips = options->chips;
+            if (all.chips != 1 && all.target)
+                return fail("a target for the accuracy is for a network on one chip", error, capacity);
+            if (all.chips != 1 && !all.chip_map.empty())
+                return fail("a map is for a network on one chip; do without it, or without several chips", error, capacity);
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->copies_by_layer && options->sample_count == 0)
                 return fail("copies by layer need samples, which show where they matter", error, capacity);

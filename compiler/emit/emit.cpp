@@ -31,18 +31,37 @@ class Emission {
     Emission(const Store& store, const std::string& path) : store_(store), file_(path) {}
 
     void run(mlir::ModuleOp module, const Provenance& provenance) {
-        model_.name = provenance.name;
-        model_.producer = "sidra-compile " SIDRA_VERSION;
-        model_.source = provenance.source;
-        model_.options = provenance.options;
-        for (auto function : module.getOps<mlir::func::FuncOp>()) add(function);
-        if (const auto bad_cells = module->getAttrOfType<mlir::IntegerAttr>("xbar.bad_cells"))
-            model_.bad_cells = static_cast<uint32_t>(bad_cells.getInt());
-        if (model_.variants.empty()) throw EmitError("the module has no function to write");
-        if (!constants_.empty())
-            model_.constants = std::make_unique<format::Section>(section(constants_.data(), constants_.size()));
+        std::map<int64_t, std::vector<mlir::func::FuncOp>> stages;
+        for (auto function : module.getOps<mlir::func::FuncOp>()) {
+            const auto stage = function->getAttrOfType<mlir::IntegerAttr>("xbar.stage");
+            stages[stage ? stage.getInt() : 0].push_back(function);
+        }
+        if (stages.empty()) throw EmitError("the module has no function to write");
+        std::vector<format::Section> parts;
         flatbuffers::FlatBufferBuilder builder;
-        builder.Finish(format::CreateModel(builder, &model_));
+        const auto finish = [&] {
+            model_.name = provenance.name;
+            model_.producer = "sidra-compile " SIDRA_VERSION;
+            model_.source = provenance.source;
+            model_.options = provenance.options;
+            if (!constants_.empty())
+                model_.constants = std::make_unique<format::Section>(section(constants_.data(), constants_.size()));
+            builder.Clear();
+            builder.Finish(format::CreateModel(builder, &model_));
+        };
+        for (const auto& [number, functions] : stages) {
+            for (const mlir::func::FuncOp function : functions) add(function);
+            if (const auto bad_cells = module->getAttrOfType<mlir::IntegerAttr>("xbar.bad_cells"))
+                model_.bad_cells = static_cast<uint32_t>(bad_cells.getInt());
+            finish();
+            if (stages.size() == 1) break;
+            parts.push_back(section(builder.GetBufferPointer(), builder.GetSize()));
+            begin_model();
+        }
+        if (!parts.empty()) {
+            model_.stages = std::move(parts);
+            finish();
+        }
 
         format::FileHeader header{};
         std::memcpy(header.magic, format::kMagic, sizeof header.magic);
@@ -59,6 +78,14 @@ class Emission {
     }
 
    private:
+    void begin_model() {
+        model_ = {};
+        constants_.clear();
+        constant_places_.clear();
+        matrices_.clear();
+        programs_.clear();
+    }
+
     format::Section section(const void* data, uint64_t size) {
         const uint64_t offset = end_;
         file_.write(data, size, offset);

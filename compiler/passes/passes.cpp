@@ -25,7 +25,7 @@ void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const 
     passes.addPass(make_weights_pass({.fold = other, .merge = fewer, .rest = options.rest}));
 }
 
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies) {
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies, uint32_t chips) {
     const bool fewer = optimization >= 1;
     passes.addPass(make_quantise_pass());
     passes.addPass(make_average_pass(copies));
@@ -35,6 +35,7 @@ void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int cop
     passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
     if (fewer) passes.addPass(mlir::createCSEPass());
     if (fewer) passes.addNestedPass<mlir::func::FuncOp>(make_schedule_pass());
+    passes.addPass(make_stages_pass(chips));
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 
@@ -49,6 +50,7 @@ void register_passes() {
     mlir::registerPass([] { return make_group_pass(); });
     mlir::registerPass([] { return make_lower_pass(); });
     mlir::registerPass([] { return make_schedule_pass(); });
+    mlir::registerPass([] { return make_stages_pass(); });
     mlir::registerPass([] { return make_plan_pass(); });
     mlir::registerPass([] { return make_place_pass(); });
     mlir::registerTransformsPasses();

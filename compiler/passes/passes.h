@@ -37,6 +37,8 @@ std::unique_ptr<mlir::Pass> make_group_pass(bool join = true);
 std::unique_ptr<mlir::Pass> make_lower_pass();
 // xbar-schedule: calls get an order that needs less memory.
 std::unique_ptr<mlir::Pass> make_schedule_pass();
+// xbar-stages: calls become stages for so many chips; 0: as few as hold the matrices.
+std::unique_ptr<mlir::Pass> make_stages_pass(uint32_t chips = 1);
 // xbar-plan: memory gets its place.
 std::unique_ptr<mlir::Pass> make_plan_pass();
 // xbar-place: matrices get crossbars that are not in use and have fewer bad cells than so many. Without arguments the
@@ -44,13 +46,14 @@ std::unique_ptr<mlir::Pass> make_plan_pass();
 std::unique_ptr<mlir::Pass> make_place_pass(const ChipMap& map, uint32_t bad_cells);
 std::unique_ptr<mlir::Pass> make_place_pass();
 
-// The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each.
+// The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each, for so
+// many chips.
 struct LayersOptions {
     bool equalise = true;  // at level 2
     bool rest = false;     // as WeightsOptions
 };
 void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const LayersOptions& options = {});
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies = 1);
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies = 1, uint32_t chips = 1);
 
 // For the command line of sidra-opt.
 void register_passes();

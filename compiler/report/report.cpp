@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cost.h"
 #include "cost_model.h"
 #include "geometry.h"
 #include "names.h"
+#include "xbar.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
@@ -94,6 +96,33 @@ std::string explain(mlir::ModuleOp module) {
     }
     for (const OnHost& node : on_host(module)) text += fmt::format("{} runs on the host ({}).\n", node.name, node.function);
     return text;
+}
+
+std::string explain_stages(mlir::ModuleOp module) {
+    constexpr uint32_t kCells = 2;
+    std::string table;
+    uint64_t slowest = 0, all = 0;
+    int64_t next = 0;
+    for (auto function : module.getOps<mlir::func::FuncOp>()) {
+        const auto stage = function->getAttrOfType<mlir::IntegerAttr>("xbar.stage");
+        if (!stage || stage.getInt() != next) continue;
+        uint64_t calls = 0, crossbars = 0, time = 0, bytes = 0;
+        function.walk([&](mlir::Operation* op) {
+            if (auto weights = mlir::dyn_cast<xbar::WeightsOp>(op))
+                crossbars += crossbars_of(mlir::cast<xbar::MatrixType>(weights.getType()), kCells);
+            const uint64_t its = time_of(op);
+            calls += its != 0, time += its;
+        });
+        for (const mlir::Type type : function.getArgumentTypes()) bytes += mlir::cast<xbar::BufferType>(type).getSize();
+        table += fmt::format("{:>5}  {:>6}  {:>9}  {:>9.3f} us  {:>11}\n", next++, calls, crossbars,
+                             static_cast<double>(time) / 1e6, bytes);
+        slowest = std::max(slowest, time), all += time;
+    }
+    if (next == 0) return {};
+    return fmt::format("{:>5}  {:>6}  {:>9}  {:>12}  {:>11}\n", "stage", "calls", "crossbars", "time", "bytes in") + table +
+           fmt::format("{} stages, each for a chip. By the cost model a pipeline has {:.1f} % of the throughput of {} chips that each "
+                       "hold all of the network.\n",
+                       next, 100.0 * static_cast<double>(all) / static_cast<double>(std::max<uint64_t>(slowest, 1)) / static_cast<double>(next), next);
 }
 
 int64_t Report::crossbars() const {

@@ -65,6 +65,9 @@ std::vector<OnHost> on_host(mlir::ModuleOp module);
 // A table for each function of the module, and the nodes on the host.
 std::string explain(mlir::ModuleOp module);
 
+// Behind xbar-stages: a table of the stages of the first variant; "" if there is one chip.
+std::string explain_stages(mlir::ModuleOp module);
+
 // The fewest steps in which all products of a run can be made, when each layer has copies of its own: the smallest T with
 // sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, and
 // sum of crossbars(l) * vectors(l) * product_pj <= T * step_pj, by bisection. nullopt: not even one copy of each fits.

@@ -31,6 +31,7 @@ struct Options {
     double signal_to_noise = 0;
     uint32_t copies = 1;
     bool copies_by_layer = false;
+    std::string chips = "1";
     int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
     bool no_bias_correction = false, no_equalisation = false;
     bool explain = false, no_cache = false;
@@ -88,6 +89,18 @@ struct Samples {
     run::Array array;
 };
 
+// "4" or "auto"
+uint32_t chips_of(const std::string& text) {
+    constexpr uint32_t kMost = 16;
+    if (text == "auto") return SIDRA_CHIPS_AUTO;
+    uint32_t chips = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), chips);
+    if (error != std::errc() || end != text.data() + text.size() || chips < 1 || chips > kMost)
+        throw tools::Failure(fmt::format("--chips {}: give a number of 1 to {}, or auto", text, kMost),
+                             tools::kExitUsage);
+    return chips;
+}
+
 std::vector<sidra_compile_samples> views(const std::vector<Samples>& files) {
     std::vector<sidra_compile_samples> all;
     for (const Samples& s : files)
@@ -141,6 +154,7 @@ void run(Options& options) {
     compile.label_count = labels.size();
     compile.copies = options.copies;
     compile.copies_by_layer = options.copies_by_layer;
+    compile.chips = chips_of(options.chips);
     compile.signal_to_noise = options.signal_to_noise;
     compile.no_bias_correction = options.no_bias_correction;
     compile.no_equalisation = options.no_equalisation;
@@ -221,6 +235,11 @@ void main_inner(int argc, char** argv) {
         ->check(CLI::Range(1, 65536))
         ->type_name("N")
         ->needs(map);
+    app.add_option("--chips", options.chips,
+                   "Cut the network into stages for so many chips, up to 16, or auto: the fewest")
+        ->type_name("N")
+        ->excludes(target)
+        ->excludes(map);
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));

@@ -53,6 +53,8 @@ typedef enum sidra_optimization {
 	SIDRA_OPTIMIZATION_2 = 3	/* also other arithmetic with the same result but for rounding, as GELU in one operation */
 } sidra_optimization;
 
+#define SIDRA_CHIPS_AUTO 0xffffffffu
+
 /* Initialise all fields to zero but struct_size. Strings are UTF-8, and are not kept. */
 typedef struct sidra_compile_options {
 	size_t struct_size;
@@ -130,6 +132,11 @@ typedef struct sidra_compile_options {
 	 */
 	const char *chip_map;
 	uint32_t bad_cells;	/* from so many bad cells on a crossbar counts as bad; 0: 656, which is 1 % */
+	/*
+	 * Chips that share the network: it is cut into so many stages, 2 to 16, whose slowest one takes as little time as possible. sidra/pipeline.h
+	 * runs such a file. SIDRA_CHIPS_AUTO: as few as have crossbars for the matrices. 0 and 1: one chip. Not with a target for the accuracy.
+	 */
+	uint32_t chips;
 } sidra_compile_options;
 
 /*
