@@ -97,7 +97,7 @@ def _step(module: torch.nn.Module, batch: Any, loss: Loss, optimizer: torch.opti
     optimizer.zero_grad()
     value = loss(module(*arguments, **named), torch.as_tensor(batch[1]).to(device))
     if not torch.isfinite(value):
-        raise ValueError(f"fine_tune(): the loss is {float(value)}; try a smaller rate of learning")
+        raise ValueError(f"fine_tune(): the loss is {value.item()}; try a smaller rate of learning")
     value.backward()
     optimizer.step()
-    return float(value)
+    return value.item()
