@@ -75,7 +75,7 @@ grep -qxF "ScatterND_0 runs on the host (scatter)." out || fail "--explain does 
 "$compile" layer.onnx -o explained.sidra --calibrate samples.npy --explain >out
 cmp explained.sidra <("$compile" layer.onnx -o again.sidra --calibrate samples.npy --no-cache && cat again.sidra) ||
     fail "--explain changes the file"
-[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 9 ]] || fail "--explain says of optimisations: $(cat out)"
+[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 11 ]] || fail "--explain says of optimisations: $(cat out)"
 
 # A network is placed on the crossbars of a map that are free; a chip that has others says that it is elsewhere.
 map() { # crossbars that are free
@@ -120,6 +120,7 @@ refused 1 "missing.npy: cannot be read" layer.onnx -o x.sidra --calibrate missin
 refused 2 "--target-accuracy requires" layer.onnx -o x.sidra --target-accuracy 0.5
 refused 1 "labels are integers" layer.onnx -o x.sidra --target-accuracy 0.5 --test samples.npy --labels few.npy
 refused 2 "--copies" layer.onnx -o x.sidra --copies 65
+refused 2 "--tmr" layer.onnx -o x.sidra --tmr 1.5
 refused 2 "--observer requires --calibrate" layer.onnx -o x.sidra --observer mse
 refused 2 "median not in" layer.onnx -o x.sidra --calibrate samples.npy --observer median
 refused 1 "is no pipeline" network.onnx -o x.mlir --passes 'nonsense'

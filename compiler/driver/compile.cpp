@@ -124,6 +124,8 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     else if (options.chips != 1) provenance.options += fmt::format("--chips {} ", options.chips);
     if (options.copies != 1) provenance.options += fmt::format("--copies {} ", options.copies);
     if (options.copies_by_layer) provenance.options += "--copies-by-layer ";
+    if (options.tmr != 0) provenance.options += fmt::format("--tmr {} ", options.tmr);
+    if (options.predistort) provenance.options += "--predistort ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
             provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
@@ -165,7 +167,11 @@ void compile(const std::string& input, const std::string& output, const Options&
         build_layers_pipeline(passes, options.optimization, {.equalise = options.equalise, .rest = calibrated && rest});
         if (calibrated)
             passes.addPass(make_calibrate_pass(calibration_of(options), options.optimization));
-        build_calls_pipeline(passes, options.optimization, options.copies, options.chips);
+        build_calls_pipeline(passes, options.optimization,
+                             {.copies = options.copies,
+                              .vote = options.tmr,
+                              .predistort = options.predistort,
+                              .chips = options.chips});
         if (map) passes.addPass(make_place_pass(*map, options.bad_cells));
     } else {
         static std::once_flag registered;

@@ -42,6 +42,8 @@ struct Options {
     int copies = 1;  // of each layer, whose results are averaged
     bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most
     uint32_t chips = 1;  // stages of the file, each for a chip; 0: as few as hold the matrices
+    double tmr = 0;  // the share of each layer's columns that are on crossbars three times
+    bool predistort = false;
     Calibration calibration;  // without samples: none
     std::optional<Target> target;
     std::string chip_map;  // the file with the map of a chip; empty: libsidra places the matrices

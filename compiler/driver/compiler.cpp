@@ -82,6 +82,10 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                 return fail("a target for the accuracy is for a network on one chip", error, capacity);
             if (all.chips != 1 && !all.chip_map.empty())
                 return fail("a map is for a network on one chip; do without it, or without several chips", error, capacity);
+            if (!(options->tmr >= 0 && options->tmr <= 1))
+                return fail("tmr is a share of the columns, from 0 to 1", error, capacity);
+            all.tmr = options->tmr;
+            all.predistort = options->predistort;
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->copies_by_layer && options->sample_count == 0)
                 return fail("copies by layer need samples, which show where they matter", error, capacity);

@@ -64,6 +64,8 @@ std::string effects(const std::string& input, const Options& options) try {
         {"without other arithmetic (-O 1)", [](Options& o) { o.optimization = std::min(o.optimization, 1); }},
         {"without merging and groups (-O 0)", [](Options& o) { o.optimization = 0; }},
         {"inputs of 16 bits in all layers", [](Options& o) { o.calibration.enough = kAllLayers; }},
+        {"weights against the loss in wires", [](Options& o) { o.predistort = true; }},
+        {"median of three crossbars", [](Options& o) { o.tmr = 1; }},
         {"twice as many copies of each layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = false; }},
         {"as many, chosen by layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = true; }},
     };
@@ -77,7 +79,7 @@ std::string effects(const std::string& input, const Options& options) try {
         compile(input, file, changed);
         return measure(file, options, level);
     };
-    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1; }, SIDRA_LEVEL_FAST);
+    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = false; }, SIDRA_LEVEL_FAST);
     std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
                                     "accurate");
     for (const Row& row : rows) {

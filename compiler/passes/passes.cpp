@@ -25,17 +25,19 @@ void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const 
     passes.addPass(make_weights_pass({.fold = other, .merge = fewer, .rest = options.rest}));
 }
 
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies, uint32_t chips) {
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, const CallsOptions& options) {
     const bool fewer = optimization >= 1;
     passes.addPass(make_quantise_pass());
-    passes.addPass(make_average_pass(copies));
+    passes.addPass(make_average_pass(options.copies));
+    passes.addPass(make_vote_pass(options.vote));
+    if (options.predistort) passes.addPass(make_predistort_pass());
     passes.addPass(make_expand_pass());
     if (fewer) add_cleaning(passes);
     passes.addPass(make_group_pass(fewer));
     passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
     if (fewer) passes.addPass(mlir::createCSEPass());
     if (fewer) passes.addNestedPass<mlir::func::FuncOp>(make_schedule_pass());
-    passes.addPass(make_stages_pass(chips));
+    passes.addPass(make_stages_pass(options.chips));
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 
@@ -46,6 +48,8 @@ void register_passes() {
     mlir::registerPass([] { return make_weights_pass(); });
     mlir::registerPass([] { return make_quantise_pass(); });
     mlir::registerPass([] { return make_average_pass(); });
+    mlir::registerPass([] { return make_vote_pass(); });
+    mlir::registerPass([] { return make_predistort_pass(); });
     mlir::registerPass([] { return make_expand_pass(); });
     mlir::registerPass([] { return make_group_pass(); });
     mlir::registerPass([] { return make_lower_pass(); });

@@ -29,6 +29,10 @@ std::unique_ptr<mlir::Pass> make_weights_pass(const WeightsOptions& options = {}
 std::unique_ptr<mlir::Pass> make_quantise_pass();
 // xnn-average: layers become the mean of so many copies.
 std::unique_ptr<mlir::Pass> make_average_pass(int copies = 1);
+// xnn-vote: this share of each layer's columns, those whose errors cost most, become the median of three copies.
+std::unique_ptr<mlir::Pass> make_vote_pass(double share = 0);
+// xnn-predistort: weights make up for the loss in the wires of the crossbars on which they will be.
+std::unique_ptr<mlir::Pass> make_predistort_pass();
 // xnn-expand: what the chip has no call for becomes several operations.
 std::unique_ptr<mlir::Pass> make_expand_pass();
 // xnn-group: operations on the same rows become one group. Without `join` each one is a group of its own.
@@ -46,14 +50,19 @@ std::unique_ptr<mlir::Pass> make_plan_pass();
 std::unique_ptr<mlir::Pass> make_place_pass(const ChipMap& map, uint32_t bad_cells);
 std::unique_ptr<mlir::Pass> make_place_pass();
 
-// The passes of a level (compile.h), in order: up to the layers, and from there, with so many copies of each, for so
-// many chips.
+// The passes of a level (compile.h), in order: up to the layers, and from there.
 struct LayersOptions {
     bool equalise = true;  // at level 2
     bool rest = false;     // as WeightsOptions
 };
+struct CallsOptions {
+    int copies = 1;           // of each layer that the calibration has not given some
+    double vote = 0;          // the share of columns of which the median of three counts
+    bool predistort = false;  // weights make up for the loss in wires
+    uint32_t chips = 1;       // 0: as few as hold the matrices
+};
 void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const LayersOptions& options = {});
-void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, int copies = 1, uint32_t chips = 1);
+void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, const CallsOptions& options = {});
 
 // For the command line of sidra-opt.
 void register_passes();

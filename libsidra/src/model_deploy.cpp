@@ -170,7 +170,7 @@ class Creation {
     std::unique_ptr<std::byte[]> values_;  // of one matrix
     std::vector<uint32_t> made_;
     uint32_t displaced_ = 0;  // matrices that are not where the file has placed them
-    uint32_t reduced_ = 0;  // matrices that would be differential if there were more crossbars
+    uint32_t reduced_ = 0;    // matrices that would be differential if there were more crossbars
 };
 
 sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_model* model, Creation* creation) {

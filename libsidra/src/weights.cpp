@@ -122,8 +122,8 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
     WeightsGrant grant{};
     std::string detail;
-    int error = take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant,
-                               &detail);
+    int error =
+        take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant, &detail);
     if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
         reason = SIDRA_ENCODING_CROSSBARS;
         error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, {}, &grant, &detail);

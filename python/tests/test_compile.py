@@ -272,6 +272,16 @@ def test_a_target_for_the_accuracy(caplog):
         sidra.compile(model, calib_data=[(x[:4], (labels[:4] + 1) % 4)], target_accuracy=0.9)
 
 
+def test_options_against_analog_errors(chip):
+    rng = numpy.random.default_rng(1)
+    model = proto([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, (4, 64))], [("y", TensorProto.FLOAT, (4, 16))],
+                  {"w": rng.standard_normal((64, 16), numpy.float32)})
+    x = rng.standard_normal((4, 64), numpy.float32)
+    plain, voted, changed = (chip.deploy(sidra.compile(model, **options)).infer(x) for options in ({}, {"tmr": 0.5}, {"predistort": True}))
+    assert (voted == plain).all()
+    assert (changed != plain).any() and cosine(changed, plain) > 0.999
+
+
 def test_calibration_without_labels(chip, digits):
     module, images, _ = digits
     plain, calibrated = sidra.compile(module, example_inputs=images[:2]), sidra.compile(module, calib_data=[images[:2], images[2:7]])
@@ -531,6 +541,7 @@ X = torch.zeros(1, 4)
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[torch.zeros(1, 5)])),
     (TypeError, "input 'input': expected float32, got float64", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X.double()])),
     (ValueError, "target_accuracy must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=2)),
+    (ValueError, "tmr must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, tmr=2)),
     (ValueError, "target_accuracy needs calib_data or test_data with labels", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=0.5)),
     (ValueError, "target_accuracy needs test_data .or calib_data. with labels, and of as many",
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X], target_accuracy=0.5)),

@@ -156,8 +156,8 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     EXPECT_GT(many.calls, few.calls);
 }
 
-// All inputs are near 1, and the weights of a column round in the same direction: without a correction each result of the
-// second layer has the same error. The oracle is arithmetic in double precision.
+// All inputs are near 1, and the weights of a column round in the same direction: without a correction each result of
+// the second layer has the same error. The oracle is arithmetic in double precision.
 TEST_F(Calibrate, BiasCorrectionSubtractsWhatCodesDoToTheMean) {
     std::normal_distribution<float> values;
     for (float& value : samples_) value = 1 + 0.1f * values(random_);

@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kImages = 4, kChannels = 2, kPixels = 6, kFilters = 8, kWindow = 3, kOut = kPixels - kWindow + 1,
                  kOutputs = 5, kRow = kFilters * kOut * kOut;
 
-// A convolution, no negative numbers, and a product with what it gives: filter c is larger by 4^c than a random one, and
-// the rows of its pixels are smaller.
+// A convolution, no negative numbers, and a product with what it gives: filter c is larger by 4^c than a random one,
+// and the rows of its pixels are smaller.
 class Equalise : public testing::Test {
    protected:
     Equalise() {

@@ -114,8 +114,7 @@ TEST(Place, IsTheBestOfAllPlacementsOnSmallChips) {
         const Case it = any_case(random, 2, 2, 2 + round % 2, 4, 2);
         if (it.matrices.size() < 2 || it.tiles() > 9) continue;
         const PlacementCost least = best_of_all(it);
-        const PlacementCost found =
-            cost_of(it.chip, it.matrices, it.flows, place(it.chip, it.matrices, it.flows));
+        const PlacementCost found = cost_of(it.chip, it.matrices, it.flows, place(it.chip, it.matrices, it.flows));
         EXPECT_NEAR(found.closeness, least.closeness, 1e-9) << "copies could be further apart, round " << round;
         EXPECT_GT(found.flows, least.flows - 1e-6) << "nothing is better than the best, round " << round;
         cases++, best += found.flows < least.flows + 1e-6;

@@ -185,8 +185,8 @@ TEST(Weights, CreateTakesTheWantedCrossbars) {
     EXPECT_TRUE(w.holds(a, 512, 512, 5));
 
     const std::vector<std::pair<std::vector<uint32_t>, int>> refused = {
-        {{0, 1}, -EBUSY},  {{1, 0}, -EBUSY},  {{0, 0}, -EBUSY},     {{0, 8}, -EBUSY},
-        {{0, ~0u}, -EBUSY}, {{0}, -EINVAL},    {{0, 2, 5}, -EINVAL},
+        {{0, 1}, -EBUSY},   {{1, 0}, -EBUSY}, {{0, 0}, -EBUSY},     {{0, 8}, -EBUSY},
+        {{0, ~0u}, -EBUSY}, {{0}, -EINVAL},   {{0, 2, 5}, -EINVAL},
     };
     for (const auto& [wanted, error] : refused) {
         EXPECT_EQ(create(wanted, 512, 1), error) << wanted.back();

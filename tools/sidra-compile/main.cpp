@@ -32,6 +32,8 @@ struct Options {
     uint32_t copies = 1;
     bool copies_by_layer = false;
     std::string chips = "1";
+    double tmr = 0;
+    bool predistort = false;
     int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
     bool no_bias_correction = false, no_equalisation = false;
     bool explain = false, no_cache = false;
@@ -155,6 +157,8 @@ void run(Options& options) {
     compile.copies = options.copies;
     compile.copies_by_layer = options.copies_by_layer;
     compile.chips = chips_of(options.chips);
+    compile.tmr = options.tmr;
+    compile.predistort = options.predistort;
     compile.signal_to_noise = options.signal_to_noise;
     compile.no_bias_correction = options.no_bias_correction;
     compile.no_equalisation = options.no_equalisation;
@@ -240,6 +244,13 @@ void main_inner(int argc, char** argv) {
         ->type_name("N")
         ->excludes(target)
         ->excludes(map);
+    app.add_option(
+           "--tmr", options.tmr,
+           "Put this share of each layer's columns on three crossbars, whose median counts even if one is broken")
+        ->check(CLI::Range(0.0, 1.0))
+        ->type_name("SHARE");
+    app.add_flag("--predistort", options.predistort,
+                 "Change weights so that they are right behind the wires of analog crossbars, which lose voltage");
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));

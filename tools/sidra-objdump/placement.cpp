@@ -56,7 +56,8 @@ PlacedMatrix of_file(const format::Matrix& matrix) {
     const bool differential = matrix.encoding() != Encoding::Offset &&
                               matrix.crossbars()->size() == crossbars_of(matrix, Encoding::Differential);
     const Encoding encoding = differential ? Encoding::Differential : Encoding::Offset;
-    return {encoding, {matrix.crossbars()->begin(), matrix.crossbars()->end()},
+    return {encoding,
+            {matrix.crossbars()->begin(), matrix.crossbars()->end()},
             static_cast<uint32_t>(tiles_down(matrix.k())),
             static_cast<uint32_t>(tiles_across(matrix.n(), of_library(encoding)))};
 }

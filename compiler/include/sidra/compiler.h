@@ -137,6 +137,16 @@ typedef struct sidra_compile_options {
 	 * runs such a file. SIDRA_CHIPS_AUTO: as few as have crossbars for the matrices. 0 and 1: one chip. Not with a target for the accuracy.
 	 */
 	uint32_t chips;
+	/*
+	 * Triple modular redundancy: this share of each layer's columns, from 0 to 1, those whose errors cost most, are on three crossbars, and the
+	 * median of the three results counts. It is right even if one of the crossbars is broken. 0: none.
+	 */
+	double tmr;
+	/*
+	 * Weights are changed so that they are right behind the wires of a crossbar, which lose voltage: for analog hardware, and level accurate. At
+	 * level fast, whose wires lose nothing, results then have an error of that size. It holds for matrices in the differential encoding.
+	 */
+	bool predistort;
 } sidra_compile_options;
 
 /*

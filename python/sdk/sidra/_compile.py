@@ -56,7 +56,7 @@ def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level
 def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_device: str = "y1", optimization_level: int = 2, *,
             example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
             test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, bias_correction: bool = True,
-            equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False) -> Compiled:
+            equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False, tmr: float = 0, predistort: bool = False) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -91,6 +91,9 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     copies: so many matrices for each layer, whose results are averaged, against errors of analog hardware (1 to 64). copies_by_layer: with calib_data, as
     many in all, but first for the layers that need them most.
 
+    tmr: this share of each layer's columns, from 0 to 1, those whose errors cost most, are on three crossbars, and the median of the results counts.
+    predistort: weights are changed so that they are right behind the wires of analog crossbars; at level "fast" results then have an error of that size.
+
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
     Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
@@ -107,8 +110,10 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     if train_data is not None and not (target_accuracy and is_module(model)):
         raise ValueError("train_data needs a target_accuracy, and a torch.nn.Module as model")
     sizes = sizes_of(dimensions)
-    options = {"bias_correction": bias_correction, "equalisation": equalisation, "copies": copies}
+    options = {"bias_correction": bias_correction, "equalisation": equalisation, "copies": copies, "tmr": tmr, "predistort": predistort}
     batches = list(calib_data) if calib_data is not None else []
+    if not 0 <= tmr <= 1:
+        raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")
     tests, judges = (list(test_data), "test_data") if test_data is not None else (batches, "calib_data")
     if target_accuracy and not tests:
         raise ValueError("target_accuracy needs calib_data or test_data with labels")

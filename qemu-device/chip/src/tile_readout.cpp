@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "chip_wires.h"
+
 namespace sidra::chip {
 namespace {
 
@@ -14,7 +16,7 @@ physics::ReadoutParameters readout_parameters() {
 
 // What the columns of the weights conduct through the wires, relative to G_max, in the place of `g`.
 const double* effective(const TileShape& shape, const physics::CellParameters& cells, double* g, const uint8_t* moved) {
-    physics::EffectiveConductance().find(g, SIDRA_XBAR_ROWS, SIDRA_XBAR_COLS, kWires, g);
+    physics::EffectiveConductance().find(g, SIDRA_XBAR_ROWS, SIDRA_XBAR_COLS, physics::kChipWires, g);
     // Convert from physical columns to columns of weights.
     for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++) {
         double* const of_row = &g[size_t{row} * SIDRA_XBAR_COLS];

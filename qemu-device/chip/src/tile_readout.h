@@ -12,13 +12,8 @@
 #include "cells.h"
 #include "readout.h"
 #include "sidra_hw.h"
-#include "wires.h"
 
 namespace sidra::chip {
-
-// [Y1] The resistance of a line is 607 ohm, so 607 / 256 ohm between two cells. [ours] Columns are like rows, and rows
-// are driven at one end.
-inline constexpr physics::Wires kWires{607.0 / 256, 607.0 / 256, false};
 
 // The part of a crossbar that an object uses, and the sum of the weights of each output.
 struct TileShape {
