@@ -668,7 +668,8 @@ class Lowering {
             location_, xbar::MatrixType::get(builder_.getContext(), narrow(k), narrow(n)),
             builder_.getStringAttr(values ? values.getName() : "weights"), builder_.getStringAttr(store_.add(*content)),
             mlir::isa<xnn::LinearOp>(product) ? mlir::cast<xnn::LinearOp>(product).getCopy()
-                                              : mlir::cast<xnn::ConvLayerOp>(product).getCopy());
+                                              : mlir::cast<xnn::ConvLayerOp>(product).getCopy(),
+            mlir::DenseI32ArrayAttr());
 
         const View column_sums = codes_by_row(product) ? sums_of_columns(*content, k, n) : View();
         const mlir::FailureOr<View> input = as_images(op, views_.at(input_of(op, product->getOperand(0))));
