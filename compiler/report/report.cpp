@@ -30,9 +30,9 @@ int64_t needed(std::span<const Layer> layers, int64_t steps) {
 
 }  // namespace
 
-// pJ = mW * ps / 10^6
+// pJ = mW * ps / 10^3
 const Power kChipPower = {static_cast<int64_t>(chip::kCosts.mvm_pj),
-                          static_cast<int64_t>(chip::kCosts.power_mw * chip::kCosts.mvm_ps / 1'000'000)};
+                          static_cast<int64_t>(chip::kCosts.power_mw * chip::kCosts.mvm_ps / 1'000)};
 
 std::optional<int64_t> fewest_steps(std::span<const Layer> layers, int64_t crossbars, const Power& power) {
     int64_t most = 1, energy = 0;
