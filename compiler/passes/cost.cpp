@@ -23,17 +23,33 @@ uint64_t product(llvm::ArrayRef<uint32_t> sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), uint64_t{1}, std::multiplies<>());
 }
 
-// Of each element, in the prologue and behind it. The chip also charges for strides, which are no matter of balance.
+// Of each element, in the prologue and behind it.
 struct Program {
     uint64_t prologue = 0, rest = 0;
 };
 
-Program program_of(mlir::ArrayAttr lines) {
+// As the chip's verifier counts them: what works on scalars costs nothing, columns that are not dense much.
+Program program_of(mlir::ArrayAttr lines, mlir::ArrayAttr arrays) {
+    using vector::Kind;
     const program::Assembly assembly = xbar::assemble(lines);
     const auto& code = std::get<program::Code>(assembly);  // the verifier has assembled it
     Program costs;
-    for (size_t i = 0; i < code.instructions.size(); i++)
-        (i < code.prologue ? costs.prologue : costs.rest) += vector::rule(code.instructions[i].op).cost;
+    for (size_t i = 0; i < code.instructions.size(); i++) {
+        const sidra_vector_instruction& instruction = code.instructions[i];
+        const vector::Rule& rule = vector::rule(instruction.op);
+        const bool stores = rule.kind == Kind::kStore;
+        const bool columns = rule.kind == Kind::kReduction || rule.kind == Kind::kScatter ||
+                             vector::is_vector(stores ? instruction.a : instruction.dst);
+        if (!columns) continue;
+        uint64_t cost = rule.cost;
+        if ((stores || rule.kind == Kind::kLoad) && instruction.operand < arrays.size()) {
+            const auto array = mlir::cast<xbar::ArrayAttr>(arrays[instruction.operand]);
+            const uint64_t stride = array.getStrides().back();
+            if (stride != 0 && stride != vector::element_size(*xbar::element(array.getType())))
+                cost += SIDRA_VECTOR_COST_ELEMENTS - 1;
+        }
+        (i < code.prologue ? costs.prologue : costs.rest) += cost;
+    }
     costs.rest = std::max<uint64_t>(costs.rest, 1);
     return costs;
 }
@@ -52,12 +68,12 @@ uint64_t time_of(mlir::Operation* call) {
     const auto total =
         llvm::TypeSwitch<mlir::Operation*, Cost>(call)
             .Case<xbar::VectorOp>([](auto op) {
-                return chip::vec_cost(product(op.getSize()) * program_of(op.getProgram()).rest, kClockNominal);
+                return chip::vec_cost(product(op.getSize()) * program_of(op.getProgram(), op.getArrays()).rest, kClockNominal);
             })
             .Case<xbar::LayerOp>([](auto op) {
                 constexpr uint32_t kCells = 2;
                 const auto matrix = mlir::cast<xbar::MatrixType>(op.getWeights().getType());
-                const Program program = program_of(op.getProgram());
+                const Program program = program_of(op.getProgram(), op.getArrays());
                 const uint64_t rows = product(op.getWindows().getCount());
                 Cost cost = chip::mvm_cost(crossbars_of(matrix, kCells), rows, kClockNominal);
                 cost += chip::vec_cost(rows * (matrix.getColumns() * program.rest + matrix.getRows() * program.prologue),
@@ -68,7 +84,7 @@ uint64_t time_of(mlir::Operation* call) {
                 const llvm::ArrayRef<int64_t> size = op.getSize();
                 const auto factor = mlir::cast<xbar::ArrayAttr>(op.getArrays()[0]);
                 Cost cost = chip::matmul_cost(product(size), mlir::isa<mlir::FloatType>(factor.getType()), kClockNominal);
-                cost += chip::vec_cost(product(size.drop_back()) * program_of(op.getProgram()).rest, kClockNominal);
+                cost += chip::vec_cost(product(size.drop_back()) * program_of(op.getProgram(), op.getArrays()).rest, kClockNominal);
                 return cost;
             })
             .Case<xbar::PoolOp>([](auto op) {
