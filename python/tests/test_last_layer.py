@@ -49,7 +49,7 @@ def test_the_last_layer_trains_as_on_the_cpu(level):
     cpu, chip = (float(re.search(rf"right on the {what}: +([\d.]+) %", text)[1]) for what in ("CPU", "chip"))
     rows = [tuple(map(int, row)) for row in re.findall(r"(\d+) x (\d+): programmed (\d+) times, (\d+) pulses, (\d+) products", text)]
     steps = 10 * 19
-    assert cpu > 90 and chip >= cpu - 0.5, text
+    assert cpu > 85 and chip >= cpu - 0.5, text
     assert [row[:3] for row in rows] == [(96, 48, 1), (64, 96, 1), (48, 10, 1 + steps)], text
     assert all(row[4] == steps + 1 for row in rows), text
     assert all((row[3] > 0) == (level == "accurate") for row in rows), text
