@@ -100,7 +100,8 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
         };
         const mlir::Value second = copy(1), third = copy(2);
         const mlir::Value first = count < columns ? build.narrow(whole, -1, 0, count) : whole;
-        mlir::Value voted = build.max(build.min(second, third), build.min(build.max(second, third), first));
+        const mlir::Value low = build.min(second, third), high = build.max(second, third);
+        mlir::Value voted = build.max(low, build.min(high, first));
         if (count < columns) {
             llvm::SmallVector<int64_t> places(order.size());
             for (size_t i = 0; i < order.size(); i++) places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
