@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "annotations.h"
@@ -63,55 +64,71 @@ class MeanError {
     size_t count_ = 0;
 };
 
-// What 8 bits cost a layer.
-struct Precision {
-    double ratio = 0;              // signal to noise of its results, in decibels
-    std::vector<float> few, many;  // their mean errors with inputs of 8 and of 16 bits; without bias correction: none
+// What some codes for a layer's inputs cost.
+class Cost {
+   public:
+    explicit Cost(mlir::Operation* layer) : mean_(layer) {}
+
+    // A result, the right one, and the right one with weights of 16 bits.
+    void add(size_t element, double result, double right, double exact) {
+        signal_ += right * right;
+        noise_ += (result - right) * (result - right);
+        mean_.add(element, result - exact);
+    }
+    // Signal to noise of the results, in decibels.
+    double ratio() const { return noise_ == 0 ? INFINITY : 10 * std::log10(signal_ / noise_); }
+    std::vector<float> mean_errors() const { return mean_.columns(); }
+
+   private:
+    double signal_ = 0, noise_ = 0;
+    MeanError mean_;
+};
+struct Costs {
+    std::optional<Cost> fixed, rows;  // 8 bits: a range for all rows, and one for each; not for convolutions
+    std::optional<Cost> many;         // 16 bits
 };
 
-// Each layer computes once with inputs of 16 bits, with which the network goes on, and once with 8. For the bias
-// correction it goes on with weights of 16 bits, too.
-std::vector<Precision> precision(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
-                                 const std::vector<std::pair<Codes, Codes>>& codes) {
+// Each layer computes with inputs of 16 bits, with which the network goes on, and with 8. For the bias correction the
+// network goes on with weights of 16 bits, too.
+std::vector<Costs> find_costs(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
+                              const std::vector<std::pair<Codes, Codes>>& codes) {
     const size_t runs = calibration.bias_correction ? 32 : 8;
     Probe probe(module, store, calibration, optimization);
     const Layers layers = probe.layers();
     struct Outputs {
-        size_t few, many, rest;
+        size_t fixed, many;
+        std::optional<size_t> rows, rest;
     };
     std::vector<Outputs> outputs;
-    std::vector<MeanError> few_errors, many_errors;
+    std::vector<Costs> all;
     for (size_t i = 0; i < layers.size(); i++) {
         mlir::OpBuilder builder(layers[i]);
         builder.setInsertionPointAfter(layers[i]);
-        mlir::Operation* const twin = builder.clone(*layers[i]);
-        set(twin, codes[i].first);
+        all.push_back({Cost(layers[i]), std::nullopt, Cost(layers[i])});
+        outputs.emplace_back();
+        if (mlir::isa<xnn::LinearOp>(layers[i])) {
+            outputs[i].rows = probe.output(builder.clone(*layers[i])->getResult(0));
+            all[i].rows.emplace(layers[i]);
+        }
+        mlir::Operation* const fixed = builder.clone(*layers[i]);
+        set(fixed, codes[i].first);
         set(layers[i], codes[i].second);
-        outputs.push_back({probe.output(twin->getResult(0)), probe.output(layers[i]->getResult(0)), 0});
-        few_errors.emplace_back(layers[i]);
-        many_errors.emplace_back(layers[i]);
-        if (calibration.bias_correction) outputs.back().rest = probe.output(add_rest(layers[i], store));
+        outputs[i].fixed = probe.output(fixed->getResult(0));
+        outputs[i].many = probe.output(layers[i]->getResult(0));
+        if (calibration.bias_correction) outputs[i].rest = probe.output(add_rest(layers[i], store));
     }
-    std::vector<double> signal(layers.size()), noise(layers.size());
     probe.run(runs, [&](const std::vector<std::span<const float>>& values) {
         for (size_t i = 0; i < layers.size(); i++) {
-            const std::span<const float> few = values[outputs[i].few], many = values[outputs[i].many];
-            for (size_t j = 0; j < few.size(); j++) {
-                const double error = static_cast<double>(few[j]) - many[j];
-                signal[i] += static_cast<double>(many[j]) * many[j];
-                noise[i] += error * error;
-                if (!calibration.bias_correction) continue;
-                const double rest = values[outputs[i].rest][j];
-                few_errors[i].add(j, error - rest);
-                many_errors[i].add(j, -rest);
-            }
+            const std::span<const float> right = values[outputs[i].many];
+            const auto add = [&](Cost& cost, std::span<const float> results) {
+                for (size_t j = 0; j < results.size(); j++)
+                    cost.add(j, results[j], right[j], right[j] + (outputs[i].rest ? values[*outputs[i].rest][j] : 0.0));
+            };
+            add(*all[i].fixed, values[outputs[i].fixed]);
+            if (all[i].rows) add(*all[i].rows, values[*outputs[i].rows]);
+            add(*all[i].many, right);
         }
     });
-    std::vector<Precision> all;
-    for (size_t i = 0; i < layers.size(); i++) {
-        all.push_back({noise[i] == 0 ? INFINITY : 10 * std::log10(signal[i] / noise[i]), {}, {}});
-        if (calibration.bias_correction) all.back().few = few_errors[i].columns(), all.back().many = many_errors[i].columns();
-    }
     return all;
 }
 
@@ -119,17 +136,24 @@ void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& cal
     auto functions = module.getOps<mlir::func::FuncOp>();
     if (functions.empty() || layers_of(*functions.begin()).empty()) return;
     const auto codes = ranges(module, store, calibration, optimization);
-    std::vector<Precision> costs;
-    if (!calibration.exact) costs = precision(module, store, calibration, optimization, codes);
+    std::vector<Costs> costs;
+    if (!calibration.exact) costs = find_costs(module, store, calibration, optimization, codes);
     for (auto function : functions) {
         const Layers layers = layers_of(function);
         if (layers.size() != codes.size()) throw SamplesError("the network has other layers in another size");
         for (size_t i = 0; i < layers.size(); i++) {
-            const bool many = calibration.exact || costs[i].ratio < calibration.enough;
-            set(layers[i], many ? codes[i].second : codes[i].first);
-            if (calibration.exact) add_rest(layers[i], store);
-            else if (calibration.bias_correction)
-                layers[i]->setAttr(kError, mlir::DenseF32ArrayAttr::get(module.getContext(), many ? costs[i].many : costs[i].few));
+            if (calibration.exact) {
+                set(layers[i], codes[i].second);
+                add_rest(layers[i], store);
+                continue;
+            }
+            // The cheapest that is good enough: codes that the operation before stores, codes row by row, two products.
+            const auto enough = [&](const std::optional<Cost>& cost) { return cost && cost->ratio() >= calibration.enough; };
+            const bool fixed = enough(costs[i].fixed), rows = !fixed && enough(costs[i].rows);
+            if (!rows) set(layers[i], fixed ? codes[i].first : codes[i].second);
+            if (!calibration.bias_correction) continue;
+            const Cost& cost = fixed ? *costs[i].fixed : rows ? *costs[i].rows : *costs[i].many;
+            layers[i]->setAttr(kError, mlir::DenseF32ArrayAttr::get(module.getContext(), cost.mean_errors()));
         }
     }
 }

@@ -17,7 +17,8 @@ namespace sidra::compiler {
 struct Calibration {
     std::vector<Samples> samples;
     Method method = Method::kMse;
-    // Layers whose results would have a worse signal-to-noise ratio with inputs of 8 bits, in decibels, get 16.
+    // Layers whose results would have a worse signal-to-noise ratio with one range of inputs of 8 bits, in decibels, get
+    // a range for each row, or 16 bits.
     double enough = 20;
     // What codes do to the mean of a layer's results is subtracted from them.
     bool bias_correction = true;

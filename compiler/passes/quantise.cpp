@@ -57,6 +57,13 @@ Value layer_of(mlir::OpBuilder& builder, Layer layer, Value codes, Value factors
     return result;
 }
 
+// What a calibration has found that codes add to the columns of a layer's results (kError).
+Value minus_error(xnn::Build& b, mlir::Operation* layer, Store& store) {
+    std::vector<float> term(layer->getAttrOfType<mlir::DenseF32ArrayAttr>(kError).asArrayRef());
+    for (float& value : term) value = -value;
+    return columns_constant(b.builder(), layer->getLoc(), store, term);
+}
+
 template <typename Layer>
 struct LayerOfCodes : mlir::OpRewritePattern<Layer> {
     LayerOfCodes(mlir::MLIRContext* context, Store& values) : mlir::OpRewritePattern<Layer>(context), store(values) {}
@@ -90,11 +97,23 @@ struct LayerOfCodes : mlir::OpRewritePattern<Layer> {
 
     // With a term that folds into the one that the layer has.
     Value without_error(xnn::Build& b, Layer op, Value result) const {
-        const auto error = op->template getAttrOfType<mlir::DenseF32ArrayAttr>(kError);
-        if (!error) return result;
-        std::vector<float> term(error.asArrayRef());
-        for (float& value : term) value = -value;
-        return b.add(result, columns_constant(b.builder(), op.getLoc(), store, term));
+        return op->hasAttr(kError) ? b.add(result, minus_error(b, op, store)) : result;
+    }
+
+    Store& store;
+};
+
+// Layers whose rows get codes of their own have an error, too.
+struct WithoutErrorOfRows : mlir::OpRewritePattern<xnn::LinearOp> {
+    WithoutErrorOfRows(mlir::MLIRContext* context, Store& values) : OpRewritePattern(context), store(values) {}
+
+    LogicalResult matchAndRewrite(xnn::LinearOp op, mlir::PatternRewriter& rewriter) const override {
+        if (op.getRange() || !op->hasAttr(kError)) return failure();
+        xnn::Build b(rewriter, op.getLoc());
+        mlir::Operation* const layer = rewriter.clone(*op);
+        layer->removeAttr(kError);
+        rewriter.replaceOp(op, b.add(layer->getResult(0), minus_error(b, op, store)));
+        return success();
     }
 
     Store& store;
@@ -179,6 +198,7 @@ class QuantisePass : public mlir::PassWrapper<QuantisePass, mlir::OperationPass<
         if (wrong) return signalPassFailure();
         mlir::RewritePatternSet codes(&getContext()), sums(&getContext());
         codes.add<LayerOfCodes<xnn::LinearOp>, LayerOfCodes<xnn::ConvLayerOp>>(&getContext(), store);
+        codes.add<WithoutErrorOfRows>(&getContext(), store);
         codes.add<MoveUp, WithoutRelu>(&getContext());
         sums.add<SpellOut>(&getContext());
         add_column_patterns(sums, store);

@@ -156,6 +156,27 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     EXPECT_GT(many.calls, few.calls);
 }
 
+// One row of all has such an input: no range suits it and the others, but each row can have its own, without a second
+// product.
+TEST_F(Calibrate, LayersWhoseRowsDifferGetCodesRowByRow) {
+    samples_[0] *= 3e3f;
+    for (size_t j = 0; j < kHidden; j++) first_[j] = 0;
+    auto& tensor = *network_.graph().mutable_initializer(0);
+    tensor.clear_float_data();
+    for (const float value : first_) tensor.add_float_data(value);
+
+    Calibration calibration;
+    calibration.samples = {samples()};
+    calibration.method = Method::kMinMax;
+    calibration.enough = -100;
+    const Run fixed = run(compile(calibration));
+    EXPECT_GT(error_of(fixed.output), 0.3);
+    calibration.enough = 15;
+    const Run rows = run(compile(calibration));
+    EXPECT_LT(error_of(rows.output), 0.03);
+    EXPECT_EQ(rows.calls, 2u) << "one for each layer";
+}
+
 // All inputs are near 1, and the weights of a column round in the same direction: without a correction each result of
 // the second layer has the same error. The oracle is arithmetic in double precision.
 TEST_F(Calibrate, BiasCorrectionSubtractsWhatCodesDoToTheMean) {

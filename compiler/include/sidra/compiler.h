@@ -84,8 +84,8 @@ typedef struct sidra_compile_options {
 	/* How the range of codes follows from the values: "minmax", "moving", "percentile", "mse" or "entropy"; NULL: "mse". */
 	const char *observer;
 	/*
-	 * Layers whose results would have a lower signal-to-noise ratio than this with inputs of 8 bits, in decibels, get inputs of 16 bits, which
-	 * take two products; 0: 20.
+	 * Layers whose results would have a lower signal-to-noise ratio than this with one range of inputs of 8 bits, in decibels, get a range for each
+	 * row, or, if that is not enough or the layer is a convolution, inputs of 16 bits, which take two products; 0: 20.
 	 */
 	double signal_to_noise;
 	/*

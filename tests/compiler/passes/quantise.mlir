@@ -112,3 +112,16 @@ func.func @sixteen_corrected(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
   %0 = xnn.linear %x, %w, %s {range = array<f32: -2.0, 2.0>, bits = 16 : i32, error = array<f32: 0.5>} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
 }
+
+// -----
+
+// And where each row has codes of its own.
+// CHECK-LABEL: func.func @rows_corrected
+func.func @rows_corrected(%x: tensor<3x2xf32>) -> tensor<3x1xf32> {
+  %w = xnn.constant(dense<[[1], [3]]> : tensor<2x1xi8>) : tensor<2x1xi8>
+  %s = xnn.constant(dense<[0.5]> : tensor<1xf32>) : tensor<1xf32>
+  // CHECK: %[[SUMS:.*]] = xnn.linear %arg0, %{{.*}}, %{{.*}} : tensor<3x2xf32>
+  // CHECK-NEXT: xnn.binary add %[[SUMS]], %{{.*}} : tensor<3x1xf32>, tensor<1xf32>
+  %0 = xnn.linear %x, %w, %s {error = array<f32: 0.5>} : tensor<3x2xf32>, tensor<2x1xi8>, tensor<1xf32> -> tensor<3x1xf32>
+  return %0 : tensor<3x1xf32>
+}
