@@ -541,6 +541,8 @@ X = torch.zeros(1, 4)
      lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[torch.zeros(1, 5)])),
     (TypeError, "input 'input': expected float32, got float64", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X.double()])),
     (ValueError, "target_accuracy must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=2)),
+    (ValueError, "signal_to_noise must be a number of decibels above 0, not 0", lambda: sidra.compile(LINEAR, example_inputs=X, signal_to_noise=0)),
+    (sidra.CompileError, "the observer is none of minmax", lambda: sidra.compile(LINEAR, example_inputs=X, calib_data=[X], observer="mean")),
     (ValueError, "tmr must be a share of 0 to 1, not 2", lambda: sidra.compile(LINEAR, example_inputs=X, tmr=2)),
     (ValueError, "target_accuracy needs calib_data or test_data with labels", lambda: sidra.compile(LINEAR, example_inputs=X, target_accuracy=0.5)),
     (ValueError, "target_accuracy needs test_data .or calib_data. with labels, and of as many",

@@ -55,8 +55,9 @@ def compile_file(path: str, sizes: Sequence[tuple[str, int]], optimization_level
 
 def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_device: str = "y1", optimization_level: int = 2, *,
             example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
-            test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, bias_correction: bool = True,
-            equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False, tmr: float = 0, predistort: bool = False) -> Compiled:
+            test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, observer: str = "mse",
+            signal_to_noise: float = 20, bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False,
+            tmr: float = 0, predistort: bool = False) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -85,6 +86,9 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     train_data: batches with labels. If the target is not reached by all that, a copy of the module is trained with them and with errors as a chip has
     them, and compiled instead: `trained` of the result. sidra.training.fine_tune() does it, which has more options.
 
+    observer: how the range of codes follows from the values of calib_data: "minmax", "moving", "percentile", "mse" or "entropy". signal_to_noise: of a
+    layer's results, in decibels: if one range of 8 bits gives less, its inputs get a range for each row, or 16 bits.
+
     bias_correction: with calib_data, what codes do to the mean of each column of a layer's results is subtracted from them.
     equalisation: at level 2, channels between two layers get factors where that makes the errors of codes smaller.
 
@@ -105,12 +109,14 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError(f"optimization_level {optimization_level!r} is none of {', '.join(map(str, LEVELS))}")
     if not 1 <= copies <= 64:
         raise ValueError(f"copies must be 1 to 64, not {copies!r}")
+    if not signal_to_noise > 0:
+        raise ValueError(f"signal_to_noise must be a number of decibels above 0, not {signal_to_noise!r}")
     if not 0 <= target_accuracy <= 1:
         raise ValueError(f"target_accuracy must be a share of 0 to 1, not {target_accuracy!r}")
     if train_data is not None and not (target_accuracy and is_module(model)):
         raise ValueError("train_data needs a target_accuracy, and a torch.nn.Module as model")
     sizes = sizes_of(dimensions)
-    options = {"bias_correction": bias_correction, "equalisation": equalisation, "copies": copies, "tmr": tmr, "predistort": predistort}
+    options = {"observer": observer, "signal_to_noise": signal_to_noise, "bias_correction": bias_correction, "equalisation": equalisation, "copies": copies, "tmr": tmr, "predistort": predistort}
     batches = list(calib_data) if calib_data is not None else []
     if not 0 <= tmr <= 1:
         raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-EXAMPLE = pathlib.Path(__file__).resolve().parent.parent / "examples/last_layer.py"
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/last_layer.py"
 
 # The whole network trains with the chip's own errors in the forward pass.
 NOISE_AWARE = """
