@@ -167,6 +167,17 @@ class Lowering {
                      shape);
     }
     View allocate(RankedTensorType type) { return allocate(type.getElementType(), type.getShape()); }
+    // What is only transposed lies in memory as it is afterwards, if that keeps its rows: views of that are dense then.
+    View allocate_for(Value result) {
+        const RankedTensorType type = type_of(result);
+        auto transpose = result.hasOneUse() ? mlir::dyn_cast<xnn::TransposeOp>(*result.getUsers().begin()) : nullptr;
+        if (!transpose || transpose.getPermutation().back() != type.getRank() - 1) return allocate(type);
+        View view = allocate(transpose.getType());
+        const Shape strides = view.strides;
+        view.shape.assign(type.getShape().begin(), type.getShape().end());
+        for (size_t d = 0; d < strides.size(); d++) view.strides[static_cast<size_t>(transpose.getPermutation()[d])] = strides[d];
+        return view;
+    }
 
     View constant(std::vector<std::byte> content, mlir::Type type, llvm::ArrayRef<int64_t> shape) {
         const auto size = static_cast<int64_t>(content.size());
@@ -592,7 +603,7 @@ class Lowering {
         std::string why;
         std::optional<Program> program = generate(op, &why);
         if (!program) return op.emitError("the chip cannot compute this: ") << why;
-        for (const Value result : op.getResults()) views_[result] = allocate(type_of(result));
+        for (const Value result : op.getResults()) views_[result] = allocate_for(result);
         const Shape shape = space_of(op);
         if (llvm::is_contained(shape, 0)) return success();
         mlir::Operation* const product = product_of(op);

@@ -59,3 +59,17 @@ func.func @memory(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
   %5 = xnn.unary neg %4 : tensor<8x4xf32>
   return %5 : tensor<8x4xf32>
 }
+
+// -----
+
+// A product whose heads are only put beside each other stores them there: row t of head h begins 32 * t + 8 * h bytes behind the beginning.
+// CALLS-LABEL: func.func @heads
+func.func @heads(%a: tensor<4x3x5xf32>, %b: tensor<4x5x2xf32>) -> tensor<3x8xf32> {
+  // CALLS: xbar.matmul [1, 4, 3, 2, 5]
+  // CALLS-SAME: #xbar.array<2 + 0, f32, [0, 8, 32, 4]>
+  // CALLS-NEXT: return
+  %0 = xnn.matmul %a, %b : tensor<4x3x5xf32>, tensor<4x5x2xf32> -> tensor<4x3x2xf32>
+  %1 = xnn.transpose %0 [1, 0, 2] : tensor<4x3x2xf32> -> tensor<3x4x2xf32>
+  %2 = xnn.reshape %1 : tensor<3x4x2xf32> -> tensor<3x8xf32>
+  return %2 : tensor<3x8xf32>
+}
