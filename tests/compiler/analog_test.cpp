@@ -10,6 +10,7 @@
 #include "driver/compile.h"
 #include "model_builder.h"
 #include "predistort.h"
+#include "run_file.h"
 
 namespace sidra::compiler {
 namespace {
@@ -43,21 +44,8 @@ class Analog : public testing::Test {
 
     using Prepare = std::function<void(const Device&)>;
     std::vector<float> run(
-        const std::string& file, sidra_level level, const Prepare& prepare = [](const Device&) {}) {
-        sidra_device_options options{};
-        options.private_chip = true;
-        options.level = level;
-        const Device device = Device::open(0, options);
-        prepare(device);
-        const Context context(device);
-        Stream stream(context);
-        const Model model(context, file);
-        stream.deploy(model);
-        std::vector<float> output(kRows * kOutputs);
-        const void* const inputs[] = {input_.data()};
-        void* const outputs[] = {output.data()};
-        stream.run(model, 0, inputs, outputs);
-        return output;
+        const std::string& file, sidra_level level, const Prepare& prepare = [](const Device&) {}) const {
+        return tests::run_file(file, input_, level, prepare).output;
     }
 
     // The error's part of some columns, as a ratio of lengths.

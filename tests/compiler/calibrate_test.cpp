@@ -9,6 +9,7 @@
 
 #include "driver/compile.h"
 #include "model_builder.h"
+#include "run_file.h"
 
 namespace sidra::compiler {
 namespace {
@@ -70,23 +71,20 @@ class Calibrate : public testing::Test {
         return "(compiled)";
     }
 
-    struct Run {
-        std::vector<float> output;
-        uint32_t calls;
-    };
-    Run run(const std::string& file) {
-        sidra_device_options options{};
-        options.private_chip = true;
-        const Device device = Device::open(0, options);
-        const Context context(device);
-        Stream stream(context);
-        const Model model(context, file);
-        stream.deploy(model);
-        std::vector<float> output(kRows * kOutputs);
-        const void* const inputs[] = {input_.data()};
-        void* const outputs[] = {output.data()};
-        stream.run(model, 0, inputs, outputs);
-        return {output, model.variant(0).calls};
+    tests::FileRun run(const std::string& file) const { return tests::run_file(file, input_); }
+
+    void ignore_first_input() {
+        for (size_t j = 0; j < kHidden; j++) first_[j] = 0;
+        auto& tensor = *network_.graph().mutable_initializer(0);
+        tensor.clear_float_data();
+        for (const float value : first_) tensor.add_float_data(value);
+    }
+    Calibration calibration(double enough) const {
+        Calibration calibration;
+        calibration.samples = {samples()};
+        calibration.method = Method::kMinMax;
+        calibration.enough = enough;
+        return calibration;
     }
 
     // The error's part of the result, as a ratio of lengths.
@@ -139,19 +137,10 @@ TEST_F(Calibrate, CodesAreAsGoodAsThoseOfEachRow) {
 TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
     for (size_t row = 0; row < kRuns * kRows; row++) samples_[row * kInputs] *= 300;
     for (size_t row = 0; row < kRows; row++) input_[row * kInputs] *= 300;
-    for (size_t j = 0; j < kHidden; j++) first_[j] = 0;
-    auto& tensor = *network_.graph().mutable_initializer(0);
-    tensor.clear_float_data();
-    for (const float value : first_) tensor.add_float_data(value);
-
-    Calibration calibration;
-    calibration.samples = {samples()};
-    calibration.method = Method::kMinMax;
-    calibration.enough = -100;
-    const Run few = run(compile(calibration));
+    ignore_first_input();
+    const tests::FileRun few = run(compile(calibration(-100)));
     EXPECT_GT(error_of(few.output), 0.3);
-    calibration.enough = 20;
-    const Run many = run(compile(calibration));
+    const tests::FileRun many = run(compile(calibration(20)));
     EXPECT_LT(error_of(many.output), 0.05);
     EXPECT_GT(many.calls, few.calls);
 }
@@ -160,19 +149,9 @@ TEST_F(Calibrate, LayersThatNeed16BitsGetThem) {
 // product.
 TEST_F(Calibrate, LayersWhoseRowsDifferGetCodesRowByRow) {
     samples_[0] *= 3e3f;
-    for (size_t j = 0; j < kHidden; j++) first_[j] = 0;
-    auto& tensor = *network_.graph().mutable_initializer(0);
-    tensor.clear_float_data();
-    for (const float value : first_) tensor.add_float_data(value);
-
-    Calibration calibration;
-    calibration.samples = {samples()};
-    calibration.method = Method::kMinMax;
-    calibration.enough = -100;
-    const Run fixed = run(compile(calibration));
-    EXPECT_GT(error_of(fixed.output), 0.3);
-    calibration.enough = 15;
-    const Run rows = run(compile(calibration));
+    ignore_first_input();
+    EXPECT_GT(error_of(run(compile(calibration(-100))).output), 0.3);
+    const tests::FileRun rows = run(compile(calibration(15)));
     EXPECT_LT(error_of(rows.output), 0.03);
     EXPECT_EQ(rows.calls, 2u) << "one for each layer";
 }

@@ -9,6 +9,7 @@
 
 #include "driver/compile.h"
 #include "model_builder.h"
+#include "run_file.h"
 
 namespace sidra::compiler {
 namespace {
@@ -78,17 +79,7 @@ class Equalise : public testing::Test {
             EXPECT_TRUE(network_.model.SerializeToOstream(&stream));
         }
         compile(path, file, options);
-        sidra_device_options device_options{};
-        device_options.private_chip = true;
-        const Device device = Device::open(0, device_options);
-        const Context context(device);
-        Stream stream(context);
-        const Model model(context, file);
-        stream.deploy(model);
-        std::vector<float> output(kImages * kOutputs);
-        const void* const inputs[] = {input_.data()};
-        void* const outputs[] = {output.data()};
-        stream.run(model, 0, inputs, outputs);
+        const std::vector<float> output = tests::run_file(file, input_).output;
         const std::vector<double> wanted = right();
         double signal = 0, noise = 0;
         for (size_t i = 0; i < output.size(); i++) {
