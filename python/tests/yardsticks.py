@@ -94,8 +94,7 @@ def trained(name):
 
 
 @torch.no_grad()
-def accuracy(network):
-    images, labels = digits()[1]
+def accuracy(network, images, labels):
     return (network(images).argmax(1) == labels).float().mean().item()
 
 
@@ -103,7 +102,7 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     for name in NETWORKS:
         network = trained(name)
-        print(f"{name}: {100 * accuracy(network):.2f} % of the digits are right")
+        print(f"{name}: {100 * accuracy(network, *digits()[1]):.2f} % of the digits are right")
         exported = torch.export.export(network, (digits()[1][0],))
         torch.onnx.export(exported, dynamo=True, verbose=False).save(folder / f"{name}.onnx")
 
