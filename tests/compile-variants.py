@@ -13,29 +13,11 @@ import numpy as np
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "libsidra/examples/convnet"))
+import onnx_text
 import train
+from onnx_text import info, node, tensor
 
-ONNX = pathlib.Path("/usr/include/onnx/onnx.proto")
 BATCHES = (7, 1, 360)  # in no order
-
-
-def tensor(name, values):
-    kind = {"float32": 1, "int64": 7}[str(values.dtype)]
-    content = "".join(f"\\{byte:03o}" for byte in values.tobytes())
-    return f'initializer {{ name: "{name}" data_type: {kind} {"".join(f"dims: {d} " for d in values.shape)} raw_data: "{content}" }}\n'
-
-
-def node(operator, inputs, output, **attributes):
-    text = f'node {{ op_type: "{operator}" output: "{output}" ' + "".join(f'input: "{each}" ' for each in inputs)
-    for name, value in attributes.items():
-        numbers = f"type: INT i: {value}" if isinstance(value, int) else "type: INTS " + "".join(f"ints: {each} " for each in value)
-        text += f'attribute {{ name: "{name}" {numbers} }} '
-    return text + "}\n"
-
-
-def info(role, name, shape):
-    dims = "".join(f'dim {{ dim_param: "{d}" }} ' if isinstance(d, str) else f"dim {{ dim_value: {d} }} " for d in shape)
-    return f'{role} {{ name: "{name}" type {{ tensor_type {{ elem_type: 1 shape {{ {dims} }} }} }} }}\n'
 
 
 def make_model(path):
@@ -56,10 +38,7 @@ def make_model(path):
             body += node("Flatten" if kind == train.CLASSIFIER else "Relu", [f"sums{number}"], out)
         value = out
     shape = ["count", 1, train.SIDE, train.SIDE]
-    graph = f'graph {{ name: "digits"\n{info("input", "images", shape)}{info("output", value, ["count", train.CLASSES])}{body}}}\n'
-    text = f'ir_version: 8 opset_import {{ domain: "" version: 17 }}\n{graph}'
-    command = ["protoc", "--encode=onnx.ModelProto", f"--proto_path={ONNX.parent}", ONNX.name]
-    path.write_bytes(subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout)
+    onnx_text.save(path, info("input", "images", shape) + info("output", value, ["count", train.CLASSES]) + body)
 
 
 def check(holds, what):

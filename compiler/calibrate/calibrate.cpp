@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "accuracy.h"
 #include "annotations.h"
 #include "copies.h"
 #include "probe.h"
@@ -132,9 +133,10 @@ std::vector<Costs> find_costs(mlir::ModuleOp module, Store& store, const Calibra
     return all;
 }
 
-void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
+// Returns the ranges of 16 bits.
+std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
-    if (functions.empty() || layers_of(*functions.begin()).empty()) return;
+    if (functions.empty() || layers_of(*functions.begin()).empty()) return {};
     const auto codes = ranges(module, store, calibration, optimization);
     std::vector<Costs> costs;
     if (!calibration.exact) costs = find_costs(module, store, calibration, optimization, codes);
@@ -156,6 +158,9 @@ void run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& cal
             layers[i]->setAttr(kError, mlir::DenseF32ArrayAttr::get(module.getContext(), cost.mean_errors()));
         }
     }
+    std::vector<Range> exact;
+    for (const auto& [few, many] : codes) exact.push_back(many.range);
+    return exact;
 }
 
 void choose_and_set_copies(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
@@ -178,8 +183,10 @@ class CalibratePass : public mlir::PassWrapper<CalibratePass, mlir::OperationPas
     void runOnOperation() override {
         try {
             Store& store = xnn::store_of(&getContext());
-            run_and_observe(getOperation(), store, calibration_, optimization_);
+            const std::vector<Range> exact = run_and_observe(getOperation(), store, calibration_, optimization_);
             choose_and_set_copies(getOperation(), store, calibration_, optimization_);
+            if (calibration_.accuracies != nullptr && !exact.empty())
+                *calibration_.accuracies = measure_accuracy(getOperation(), store, calibration_, optimization_, exact);
         } catch (const SamplesError& error) {
             getOperation().emitError("calibration: ") << error.what();
             signalPassFailure();

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "observer.h"
+#include "passes.h"
 #include "samples.h"
 
 namespace sidra::compiler {
+
+struct LayerAccuracy;  // accuracy.h
 
 struct Calibration {
     std::vector<Samples> samples;
@@ -27,6 +30,9 @@ struct Calibration {
     int copies = 1;
     // Inputs and weights of 16 bits for all layers, which others are compared with.
     bool exact = false;
+    // Gets how exact each layer is, for which the network runs with samples again, with the passes of these calls. Not with `exact`.
+    std::vector<LayerAccuracy>* accuracies = nullptr;
+    CallsOptions report_calls;
     Progress progress;
 };
 

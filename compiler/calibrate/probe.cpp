@@ -75,12 +75,12 @@ void Probe::replace(mlir::Value value, mlir::Value by) {
     std::ranges::replace(results_, value, by);
 }
 
-void Probe::run(size_t most, const Look& look, sidra_level level) {
+void Probe::run(size_t most, const Look& look, sidra_level level, const CallsOptions& calls) {
     end()->setOperands(results_);
     const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
     function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
     mlir::PassManager passes(module_->getContext());
-    build_calls_pipeline(passes, optimization_);
+    build_calls_pipeline(passes, optimization_, calls);
     if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
     const Folder folder;
     const std::string file = folder.file("observed.sidra");

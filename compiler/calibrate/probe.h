@@ -46,7 +46,7 @@ class Probe {
 
     // Runs it with up to so many samples, and gives the further outputs of each run.
     using Look = std::function<void(const std::vector<std::span<const float>>&)>;
-    void run(size_t most, const Look& look, sidra_level level = SIDRA_LEVEL_FAST);
+    void run(size_t most, const Look& look, sidra_level level = SIDRA_LEVEL_FAST, const CallsOptions& calls = {});
 
    private:
     mlir::Operation* end() { return function_.getBody().front().getTerminator(); }

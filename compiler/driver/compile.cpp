@@ -16,11 +16,14 @@
 #include <filesystem>
 #include <mutex>
 
+#include "accuracy.h"
 #include "cache.h"
+#include "common/output_file.h"
 #include "effects.h"
 #include "emit.h"
 #include "inputs.h"
 #include "names.h"
+#include "network_report.h"
 #include "onnx/import.h"
 #include "part_file.h"
 #include "passes.h"
@@ -146,9 +149,13 @@ Calibration calibration_of(const Options& options) {
     return calibration;
 }
 
-// Without the cache.
-void compile(const std::string& input, const std::string& output, const Options& options,
-             const Provenance& provenance) {
+CallsOptions calls_of(const Options& options) {
+    return {.copies = options.copies, .vote = options.tmr, .predistort = options.predistort, .chips = options.chips};
+}
+
+// Without the cache. accuracies: gets those of the layers, if there are samples; may be nullptr.
+void compile(const std::string& input, const std::string& output, const Options& options, const Provenance& provenance,
+             std::vector<LayerAccuracy>* accuracies = nullptr) {
     const std::optional<ChipMap> map =
         options.chip_map.empty() ? std::nullopt : std::optional(read_chip_map(options.chip_map));
     mlir::DialectRegistry registry;
@@ -163,15 +170,15 @@ void compile(const std::string& input, const std::string& output, const Options&
     passes.addInstrumentation(std::make_unique<Reporter>(options));
     if (options.pipeline.empty()) {
         const bool calibrated = !options.calibration.samples.empty();
-        const bool rest = options.calibration.bias_correction || options.calibration.exact;
+        const bool rest = options.calibration.bias_correction || options.calibration.exact || accuracies != nullptr;
         build_layers_pipeline(passes, options.optimization, {.equalise = options.equalise, .rest = calibrated && rest});
-        if (calibrated)
-            passes.addPass(make_calibrate_pass(calibration_of(options), options.optimization));
-        build_calls_pipeline(passes, options.optimization,
-                             {.copies = options.copies,
-                              .vote = options.tmr,
-                              .predistort = options.predistort,
-                              .chips = options.chips});
+        if (calibrated) {
+            Calibration calibration = calibration_of(options);
+            calibration.accuracies = accuracies;
+            calibration.report_calls = calls_of(options);
+            passes.addPass(make_calibrate_pass(std::move(calibration), options.optimization));
+        }
+        build_calls_pipeline(passes, options.optimization, calls_of(options));
         if (map) passes.addPass(make_place_pass(*map, options.bad_cells));
     } else {
         static std::once_flag registered;
@@ -202,7 +209,30 @@ void compile(const std::string& input, const std::string& output, const Options&
 // A cache has files, and nothing of what else a run can show.
 bool only_makes_a_file(const std::string& input, const Options& options) {
     return !is_text(input) && options.pipeline.empty() && options.dump.empty() && options.reproducer.empty() &&
-           !options.report;
+           !options.report && options.report_file.empty();
+}
+
+// Without the cache, with the reports that are wanted.
+void compile_and_report(const std::string& input, const std::string& output, const Options& options,
+                        const Provenance& provenance) try {
+    const bool page = !options.report_file.empty();
+    if (page) tools::require_writable(options.report_file);
+    std::vector<LayerAccuracy> accuracies;
+    compile(input, output, options, provenance, page ? &accuracies : nullptr);
+    std::vector<Effect> measured;
+    if ((options.report || page) && !options.calibration.samples.empty() && options.chips == 1)
+        measured = effects(input, options);
+    if (options.report && !measured.empty()) options.report(text_of(measured));
+    if (page)
+        write_report(report_of(output, options.calibration.samples, accuracies, std::move(measured)), options.report_file);
+} catch (const CompileError&) {
+    throw;
+} catch (const FileError&) {
+    throw;
+} catch (const ChipMapError&) {
+    throw;
+} catch (const std::runtime_error& failed) {
+    throw CompileError(fmt::format("{}: the report: {}", input, failed.what()));
 }
 
 }  // namespace
@@ -213,11 +243,7 @@ void compile(const std::string& input, const std::string& output, const Options&
     const Provenance provenance = provenance_of(input, options, inputs);
     std::optional<std::string> key;
     if (options.cache_limit && only_makes_a_file(input, options)) key = cache_key(inputs, input, options, provenance);
-    if (!key) {
-        compile(input, output, options, provenance);
-        if (options.report && !options.calibration.samples.empty() && options.chips == 1) options.report(effects(input, options));
-        return;
-    }
+    if (!key) return compile_and_report(input, output, options, provenance);
     Cache cache(*options.cache_limit, options.note);
     if (cache.fetch(*key, output)) return;
     compile(input, output, options, provenance);

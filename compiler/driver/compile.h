@@ -38,6 +38,7 @@ struct Options {
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
+    std::string report_file;  // .json: as JSON, otherwise as HTML
     bool equalise = true;  // layers, at level 2
     int copies = 1;  // of each layer, whose results are averaged
     bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most

@@ -98,6 +98,9 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                 };
             if (options->sample_count > 0 && options->pipeline != nullptr)
                 return fail("samples are for a file, not for a pipeline", error, capacity);
+            if (options->report_file != nullptr && (options->pipeline != nullptr || all.chips != 1))
+                return fail("a report is about a file for one chip, not about a pipeline or several chips", error, capacity);
+            all.report_file = text(options->report_file);
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);
             all.reproducer = text(options->reproducer);

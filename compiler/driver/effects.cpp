@@ -54,7 +54,7 @@ struct Row {
 
 }  // namespace
 
-std::string effects(const std::string& input, const Options& options) try {
+std::vector<Effect> effects(const std::string& input, const Options& options) try {
     constexpr double kAllLayers = 200;  // a signal-to-noise ratio that no layer has with inputs of 8 bits
     const Row rows[] = {
         {"as asked for", [](Options&) {}},
@@ -74,24 +74,32 @@ std::string effects(const std::string& input, const Options& options) try {
     const auto compiled = [&](const std::function<void(Options&)>& change, sidra_level level) {
         Options changed = options;
         changed.report = {};
+        changed.report_file.clear();
         changed.note = [](const std::string&) {};
         change(changed);
         compile(input, file, changed);
         return measure(file, options, level);
     };
     const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = false; }, SIDRA_LEVEL_FAST);
-    std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
-                                    "accurate");
+    std::vector<Effect> all;
     for (const Row& row : rows) {
         const Measured fast = compiled(row.change, SIDRA_LEVEL_FAST), accurate = measure(file, options, SIDRA_LEVEL_ACCURATE);
         const auto runs = static_cast<double>(fast.runs.count);
-        table += fmt::format("{:34}  {:>7.3f} ms  {:>7.3f} mJ  {:>12}  {:>6.1f} dB  {:>6.1f} dB\n", row.what,
-                             1e3 * fast.runs.seconds / runs, 1e3 * fast.runs.joules / runs, fast.bytes,
-                             signal_to_noise(fast.outputs, right.outputs), signal_to_noise(accurate.outputs, right.outputs));
+        all.push_back({row.what, fast.runs.seconds / runs, fast.runs.joules / runs, fast.bytes,
+                       signal_to_noise(fast.outputs, right.outputs), signal_to_noise(accurate.outputs, right.outputs)});
     }
-    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 bits at level fast\n";
+    return all;
 } catch (const SamplesError& error) {
     throw CompileError(fmt::format("{}: {}", input, error.what()));
+}
+
+std::string text_of(const std::vector<Effect>& effects) {
+    std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
+                                    "accurate");
+    for (const Effect& effect : effects)
+        table += fmt::format("{:34}  {:>7.3f} ms  {:>7.3f} mJ  {:>12}  {:>6.1f} dB  {:>6.1f} dB\n", effect.what, 1e3 * effect.seconds,
+                             1e3 * effect.joules, effect.weights, effect.fast, effect.accurate);
+    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 bits at level fast\n";
 }
 
 }  // namespace sidra::compiler

@@ -5,13 +5,17 @@
 #define SIDRA_COMPILER_EFFECTS_H
 
 #include <string>
+#include <vector>
 
 #include "compile.h"
+#include "measured.h"
 
 namespace sidra::compiler {
 
-// A table for people. The options have samples. Throws CompileError.
-std::string effects(const std::string& input, const Options& options);
+// The first one is of the options themselves. They have samples. Throws CompileError.
+std::vector<Effect> effects(const std::string& input, const Options& options);
+// A table for people.
+std::string text_of(const std::vector<Effect>& effects);
 
 }  // namespace sidra::compiler
 

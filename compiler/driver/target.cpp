@@ -48,6 +48,7 @@ void compile_for_target(const std::string& input, const std::string& output, con
     Options effort = options;
     effort.target.reset();
     effort.report = {};
+    effort.report_file.clear();
     effort.copies_by_layer = effort.copies_by_layer || !effort.calibration.samples.empty();
     const double wanted = options.target->accuracy;
     while (true) {
@@ -79,8 +80,9 @@ void compile_for_target(const std::string& input, const std::string& output, con
                                            input, 100 * accurate, effort.copies, 100 * wanted));
         effort.copies = std::min(2 * effort.copies, kCopiesMax);
     }
-    if (options.report) {
+    if (options.report || !options.report_file.empty()) {
         effort.report = options.report;
+        effort.report_file = options.report_file;
         compile(input, file, effort);
     }
     std::error_code error;

@@ -2,6 +2,7 @@
 """sidra.compile() and what it returns: against PyTorch and onnxruntime."""
 import gc
 import io
+import json
 import os
 import pathlib
 import re
@@ -308,6 +309,20 @@ def test_calibration_of_several_inputs(chip):
 
 
 # ---- Files ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_reports(tmp_path):
+    x = torch.randn(8, 16)
+    network = scattered(nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)))
+    for name, options, measured in (("plain.json", {"example_inputs": x}, False), ("samples.json", {"calib_data": [x]}, True)):
+        sidra.compile(network, report=tmp_path / name, **options)
+        report = json.loads((tmp_path / name).read_text())
+        assert sum(row["time_ps"] for row in report["rows"]) == report["time_ps"] > 0
+        layers = [row for row in report["rows"] if row["kind"] == "layer"]
+        assert [row["matrix"] for row in layers] == [{"k": 16, "n": 8}, {"k": 8, "n": 4}]
+        assert all((row["accuracy"] is not None) == measured for row in layers) and bool(report["effects"]) == measured
+    with pytest.raises(sidra.CompileError, match="missing"):
+        sidra.compile(network, example_inputs=x, report=tmp_path / "missing/x.html")
 
 
 def test_files(chip, tmp_path, encoder, compiled):

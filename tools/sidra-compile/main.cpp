@@ -21,7 +21,7 @@ namespace sidra {
 namespace {
 
 struct Options {
-    std::string network, model, passes, dump, reproducer, chip_map;
+    std::string network, model, passes, dump, reproducer, chip_map, report;
     uint32_t bad_cells = 0;  // 0: the library's
     std::vector<std::string> dimensions, values;
     std::vector<std::string> samples, tests;
@@ -147,6 +147,7 @@ void run(Options& options) {
     compile.reproducer = optional(options.reproducer);
     compile.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + options.optimization);
     if (options.explain) compile.report = [](void*, const char* text) { fmt::print("{}", text); };
+    compile.report_file = optional(options.report);
     compile.samples = samples.data();
     compile.sample_count = samples.size();
     compile.target_accuracy = options.target_accuracy;
@@ -239,11 +240,16 @@ void main_inner(int argc, char** argv) {
         ->check(CLI::Range(1, 65536))
         ->type_name("N")
         ->needs(map);
+    auto* const report =
+        app.add_option("--report", options.report,
+                       "Write time, energy, crossbars and accuracy by layer: a page (.html), or JSON (.json)")
+            ->type_name("FILE");
     app.add_option("--chips", options.chips,
                    "Cut the network into stages for so many chips, up to 16, or auto: the fewest")
         ->type_name("N")
         ->excludes(target)
-        ->excludes(map);
+        ->excludes(map)
+        ->excludes(report);
     app.add_option(
            "--tmr", options.tmr,
            "Put this share of each layer's columns on three crossbars, whose median counts even if one is broken")
@@ -256,7 +262,8 @@ void main_inner(int argc, char** argv) {
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));
     app.add_option("--passes", options.passes, "Run these passes, and write the module behind them as text")
         ->excludes(level)
-        ->excludes(map);
+        ->excludes(map)
+        ->excludes(report);
     app.add_option("--dump", options.dump, "A folder for the module behind each pass");
     app.add_option("--reproducer", options.reproducer, "A file for module and passes, should a pass crash");
     if (tools::parse_arguments(app, argc, argv)) run(options);

@@ -147,6 +147,12 @@ typedef struct sidra_compile_options {
 	 * level fast, whose wires lose nothing, results then have an error of that size. It holds for matrices in the differential encoding.
 	 */
 	bool predistort;
+	/*
+	 * A file for a report about one run of the network on an embedded chip: time, energy, crossbars and, with samples, accuracy by layer, and what
+	 * each optimisation does. JSON if its name ends in .json (sidra-compile(1) has the schema), otherwise a page of HTML that needs no other file.
+	 * The network is then always compiled. NULL: none. Not with a pipeline, nor for several chips.
+	 */
+	const char *report_file;
 } sidra_compile_options;
 
 /*

@@ -59,7 +59,8 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
                                  const std::vector<Sample>& samples, const std::vector<Sample>& tests,
                                  const Labels& labels, double target_accuracy, uint32_t optimization_level,
                                  bool bias_correction, bool equalisation, uint32_t copies, bool copies_by_layer,
-                                 double tmr, bool predistort, const std::string& observer, double signal_to_noise) {
+                                 double tmr, bool predistort, const std::string& observer, double signal_to_noise,
+                                 const std::string& report) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
@@ -84,6 +85,7 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     options.predistort = predistort;
     options.observer = observer.c_str();
     options.signal_to_noise = signal_to_noise;
+    options.report_file = report.empty() ? nullptr : report.c_str();
     options.note = [](void* user, const char* text) {
         static_cast<std::vector<std::string>*>(user)->emplace_back(text);
     };
@@ -105,7 +107,7 @@ void bind_compiler(nb::module_& m, nb::handle error) {
     nb::exception<CompileError>(m, "CompileError", error);
     m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
-          "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a);
+          "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a);
 }
 
 }  // namespace sidra_python

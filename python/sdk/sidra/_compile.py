@@ -57,7 +57,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
             example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
             test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, observer: str = "mse",
             signal_to_noise: float = 20, bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False,
-            tmr: float = 0, predistort: bool = False) -> Compiled:
+            tmr: float = 0, predistort: bool = False, report: Optional[Union[str, os.PathLike[str]]] = None) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -98,6 +98,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     tmr: this share of each layer's columns, from 0 to 1, those whose errors cost most, are on three crossbars, and the median of the results counts.
     predistort: weights are changed so that they are right behind the wires of analog crossbars; at level "fast" results then have an error of that size.
 
+    report: a file that gets time, energy and crossbars of a run by layer, and with calib_data also accuracy: a page (.html), or JSON (.json).
+
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
     Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
@@ -128,10 +130,13 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     if example_inputs is None and (batches or tests):
         example_inputs = inputs_of((batches or tests)[0])
 
+    path_of_report = "" if report is None else os.path.abspath(report)
+
     def attempt(network: Any) -> Compiled:
         with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
             path = onnx_file(network, example_inputs, folder)
-            result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, {**options, "copies_by_layer": False})
+            first = {**options, "copies_by_layer": False, "report": "" if batches or tests else path_of_report}
+            result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, first)
             if batches or tests:
                 # Names, types and shapes of the inputs are known now.
                 variant = result.variants[0]
@@ -139,7 +144,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
                 judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
                 try:
                     result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
-                                          {**options, "copies_by_layer": copies_by_layer})
+                                          {**options, "copies_by_layer": copies_by_layer, "report": path_of_report})
                 except CompileError as error:
                     raise TargetMissed(str(error)) if target_accuracy else error from None
                 result.simulated_accuracy = simulated_accuracy(judges, result, tests)
