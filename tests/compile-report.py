@@ -168,6 +168,12 @@ def main():
         layers = [(row["copies"], row["crossbars"], row["products"]) for row in twice["rows"] if row["kind"] == "layer"]
         check(layers == [(2, 4, 8), (2, 2, 8)], f"two copies are {layers}")
 
+        for shape in ((), (0, 3)):
+            onnx_text.save(folder / "small.onnx", info("input", "x", shape) + info("output", "y", shape) + node("Neg", ["x"], "y", "negative"))
+            run(compiler, folder / "small.onnx", "-o", folder / "small.sidra", "--report", folder / "small.json")
+            rows = json.loads((folder / "small.json").read_text())["rows"]
+            check([row["name"] for row in rows if row["kind"] != "start"] == ([] if 0 in shape else ["negative"]), f"an input of shape {shape}: {rows}")
+
         (folder / "network.sidra").unlink()
         for options, status, what in ((("--chips", "2"), 2, "excludes"), (("--passes", "builtin.module(cse)"), 2, "excludes")):
             check(what in run(compiler, folder / "network.onnx", "-o", folder / "x", "--report", folder / "x.html", *options, status=status), f"{options}")

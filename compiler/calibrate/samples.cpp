@@ -31,11 +31,13 @@ std::vector<const Samples*> ordered(const Model& model, const std::vector<Sample
         if (all[i] == nullptr) throw SamplesError(fmt::format("no samples for the input '{}'", tensor.name));
         if (all[i]->type != static_cast<uint32_t>(tensor.type))
             throw SamplesError(fmt::format("the samples for the input '{}' have another type than it", tensor.name));
+        if (tensor.bytes == 0) continue;  // no elements: enough for any number of runs
         runs = std::min(runs, all[i]->data.size() / tensor.bytes);
         if (runs == 0)
             throw SamplesError(fmt::format("the samples for the input '{}' have {} bytes, but one run needs {}", tensor.name,
                                                all[i]->data.size(), tensor.bytes));
     }
+    if (runs == SIZE_MAX) runs = 1;
     return all;
 }
 

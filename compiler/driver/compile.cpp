@@ -232,7 +232,7 @@ void compile_and_report(const std::string& input, const std::string& output, con
 } catch (const ChipMapError&) {
     throw;
 } catch (const std::runtime_error& failed) {
-    throw CompileError(fmt::format("{}: the report: {}", input, failed.what()));
+    throw CompileError(fmt::format("{} is compiled, but has no report: {}", input, failed.what()));
 }
 
 }  // namespace

@@ -85,9 +85,7 @@ class Rows {
 std::vector<Samples> zeros(const format::Variant& variant, std::vector<std::vector<std::byte>>& memory) {
     std::vector<Samples> all;
     for (const format::Tensor* tensor : *variant.inputs()) {
-        uint64_t bytes = format::type_size(tensor->type());
-        for (const uint32_t size : *tensor->shape()) bytes *= size;
-        memory.emplace_back(bytes);
+        memory.emplace_back(format::tensor_bytes(*tensor));
         all.push_back({tensor->name()->str(), static_cast<uint32_t>(tensor->type()), {}});
     }
     for (size_t i = 0; i < all.size(); i++) all[i].data = memory[i];
