@@ -296,6 +296,11 @@ Text check_matrix(const Matrix& matrix) {
     if (const uint64_t needed = uint64_t{matrix.k()} * matrix.n(); matrix.data()->size() != needed)
         return fmt::format("data has {} bytes, but {} x {} weights have {}", matrix.data()->size(), matrix.k(),
                            matrix.n(), needed);
+    if (matrix.calibration() == nullptr) return {};
+    const uint64_t bytes = matrix.calibration()->size();
+    if (bytes == 0 || bytes % matrix.k() != 0 || bytes / matrix.k() > kCalibrationVectorsMax)
+        return fmt::format("calibration has {} bytes, but must have 1 to {} vectors of {}", bytes,
+                           kCalibrationVectorsMax, matrix.k());
     return {};
 }
 
@@ -364,6 +369,8 @@ Text check_manifest(const Model& model, uint64_t file_size, const Range& manifes
     for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
         TRY_PART(check_matrix(*model.matrices()->Get(i)), "{}: ", matrix_name(model, i));
         TRY_PART(sections.add(matrix_name(model, i), *model.matrices()->Get(i)->data()), "");
+        if (const Section* calibration = model.matrices()->Get(i)->calibration(); calibration != nullptr)
+            TRY_PART(sections.add(calibration_name(model, i), *calibration), "");
     }
     TRY_PART(sections.check(), "");
     TRY_PART(check_placement(model), "");
@@ -460,6 +467,10 @@ std::string quoted(std::string_view name) {
 
 std::string matrix_name(const Model& model, uint32_t index) {
     return fmt::format("matrix {} {}", index, quoted(model.matrices()->Get(index)->name()));
+}
+
+std::string calibration_name(const Model& model, uint32_t index) {
+    return "the calibration of " + matrix_name(model, index);
 }
 
 }  // namespace sidra::format

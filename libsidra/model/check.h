@@ -60,6 +60,7 @@ inline std::string quoted(const flatbuffers::String* name) { return quoted(name-
 
 // What messages call a matrix: "matrix 3 'fc1.weight'".
 std::string matrix_name(const Model& model, uint32_t index);
+std::string calibration_name(const Model& model, uint32_t index);
 
 }  // namespace sidra::format
 

@@ -20,7 +20,8 @@ inline constexpr uint32_t kVersion = kVersionMajor << 16 | kVersionMinor;
 inline constexpr uint64_t kManifestAlignment = 8;
 inline constexpr uint64_t kManifestBytesMax = uint64_t{256} << 20;
 inline constexpr uint64_t kSectionAlignment = 4096;
-inline constexpr uint32_t kStagesMax = 16;  // of a model for several chips
+inline constexpr uint64_t kCalibrationVectorsMax = 1024;  // of a matrix
+inline constexpr uint32_t kStagesMax = 16;                // of a model for several chips
 
 // Hashes are XXH3 with 64 bits and seed 0: hash_of() in hash.h.
 struct FileHeader {

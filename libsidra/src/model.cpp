@@ -68,6 +68,7 @@ sidra_status drop_objects(sidra_model* model) {
         SIDRA_TRY(drop(&handle, sidra_weights_destroy));
         matrix.store(nullptr, std::memory_order_relaxed);
     }
+    SIDRA_TRY(model->calibration.free_memory());
     for (sidra_program*& program : model->programs) SIDRA_TRY(drop(&program, sidra_program_destroy));
     for (const auto& variant : model->variants) SIDRA_TRY(drop(&variant->work, sidra_buffer_destroy));
     return drop(&model->constants, sidra_buffer_destroy);
@@ -162,10 +163,17 @@ sidra_status check_deployed(const char* call, sidra_model* model) {
                         "{} of model {} is not programmed, because its programming was dropped; queue "
                         "sidra_model_deploy_async() again",
                         matrix_name(model->file.manifest(), i), model->id);
-        all_done &= programming == Programming::kDone;
+        const Programming calibration = model->calibration.state(i);
+        if (calibration == Programming::kNeeded)
+            return fail(SIDRA_ERROR_UNPROGRAMMED, call,
+                        "{} of model {} has no ranges for its ADCs, because its calibration was dropped; queue "
+                        "sidra_model_deploy_async() again",
+                        matrix_name(model->file.manifest(), i), model->id);
+        all_done &= programming == Programming::kDone && calibration == Programming::kDone;
     }
-    if (all_done) model->programmed.store(true, std::memory_order_release);
-    return SIDRA_OK;
+    if (!all_done) return SIDRA_OK;
+    model->programmed.store(true, std::memory_order_release);
+    return model->calibration.free_memory();
 }
 
 }  // namespace sidra

@@ -11,6 +11,7 @@
 
 #include "context.h"
 #include "handle.h"
+#include "model_calibration.h"
 #include "model_file.h"
 #include "queue.h"
 #include "sidra/model.h"
@@ -48,7 +49,8 @@ struct sidra_model : sidra::Handle {
 
     std::mutex mutex;                                   // one deployment at a time; protects the file's descriptor
     std::vector<std::atomic<sidra_weights*>> matrices;  // null: not on crossbars yet
-    std::atomic<bool> programmed{false};                // all of them, completely; never becomes false again
+    sidra::ModelCalibration calibration;
+    std::atomic<bool> programmed{false};  // all of them and calibrated; never becomes false again
 };
 
 namespace sidra {

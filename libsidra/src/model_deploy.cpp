@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiled models: matrices from the file to crossbars.
+// Compiled models: matrices from the file to crossbars, and the ranges of their ADCs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "report_line.h"
 #include "stream.h"
 #include "tiles.h"
+#include "wait.h"
 #include "weights.h"
 
 namespace sidra {
@@ -173,15 +174,28 @@ class Creation {
     uint32_t reduced_ = 0;    // matrices that would be differential if there were more crossbars
 };
 
+// Which the application may have queued in another stream.
+sidra_status wait_for_programming(const char* call, sidra_stream* stream, sidra_weights* weights) {
+    const std::lock_guard lock(weights->mutex);
+    return weights->program_point.queue ? wait_point(call, stream, weights->program_point) : SIDRA_OK;
+}
+
 sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_model* model, Creation* creation) {
     for (uint32_t i = 0; i < model->matrices.size(); ++i) {
         sidra_weights* const handle = model->matrices[i].load(std::memory_order_relaxed);
         sidra_weights* weights = handle;
         SIDRA_TRY(check(call, "weights of the model", weights));
-        if (programming_of(weights) != Programming::kNeeded) continue;
-        if (const sidra_status status = sidra_weights_program_async(handle_of(stream), handle); status != SIDRA_OK)
+        const Programming programming = programming_of(weights);
+        if (programming == Programming::kNeeded) {
+            if (const sidra_status status = sidra_weights_program_async(handle_of(stream), handle); status != SIDRA_OK)
+                return fail_part(call, *model, matrix_name(model->file.manifest(), i), status);
+            creation->keep();
+        }
+        if (model->calibration.state(i) != Programming::kNeeded) continue;
+        if (programming == Programming::kQueued) SIDRA_TRY(wait_for_programming(call, stream, weights));
+        if (const sidra_status status = model->calibration.queue(call, handle_of(stream), i, handle);
+            status != SIDRA_OK)
             return fail_part(call, *model, matrix_name(model->file.manifest(), i), status);
-        creation->keep();
     }
     return SIDRA_OK;
 }
@@ -199,6 +213,7 @@ sidra_status sidra_model_deploy_async(sidra_stream* stream, sidra_model* model) 
         const std::lock_guard lock(model->mutex);
         Creation creation(call, model);
         SIDRA_TRY(creation.run());
+        SIDRA_TRY(model->calibration.read(call, model->context, model->file));
         SIDRA_TRY(queue_programming(call, stream, model, &creation));
         model->file.close();  // the weights have all of it
         return SIDRA_OK;

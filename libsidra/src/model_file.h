@@ -48,6 +48,7 @@ class ModelFile {
     format::Manifest manifest_;
 };
 
+using format::calibration_name;
 using format::matrix_name;
 using format::quoted;
 using format::tensor_bytes;

@@ -66,7 +66,7 @@ sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
 }
 
 sidra_status multiply(const char* call, sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm,
-                      uint8_t flags) {
+                      uint8_t flags, Recordable recordable = Recordable::kYes, Point* point = nullptr) {
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check(call, "weights", weights));
     SIDRA_TRY(check_struct(call, "sidra_mvm", mvm));
@@ -106,10 +106,16 @@ sidra_status multiply(const char* call, sidra_stream* stream, sidra_weights* wei
     if (mvm->out_type != SIDRA_S32) packet.mvm.scale = weights->scale_address;
     if (mvm->out_scale != 0.0f) packet.mvm.out_factor = factor_bits(1.0f / mvm->out_scale);
     SIDRA_TRY(announce(call, stream, weights));
-    return submit(call, stream, packet);
+    return submit(call, stream, packet, recordable, point);
 }
 
 }  // namespace
+
+sidra_status queue_calibration(const char* call, sidra_stream* stream, sidra_weights* weights, const sidra_mvm& mvm,
+                               Point* point) {
+    return multiply(call, stream, weights, &mvm, SIDRA_CMD_MVM_CALIBRATE, Recordable::kNo, point);
+}
+
 }  // namespace sidra
 
 sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm) {

@@ -107,6 +107,10 @@ inline sidra_status check_programmed(const char* call, const sidra_weights& weig
 enum class Programming { kNeeded, kQueued, kDone };
 Programming programming_of(sidra_weights* weights);
 
+// As sidra_weights_calibrate_async(), for handles of the C interface. Cannot be recorded. point: the end of it.
+sidra_status queue_calibration(const char* call, sidra_stream* stream, sidra_weights* weights, const sidra_mvm& mvm,
+                               Point* point);
+
 // Gets the progress of programming; queries the driver only while programming is in progress, or if another user may
 // have programmed. On completion, stores the cost, frees the staged copy and releases the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);

@@ -69,7 +69,10 @@ void repair(std::vector<uint8_t>* file) {
             };
             const fb::Model& model = *fb::GetModel(manifest);
             if (model.constants() != nullptr) section(model.constants());
-            for (const fb::Matrix* matrix : *model.matrices()) section(matrix->data());
+            for (const fb::Matrix* matrix : *model.matrices()) {
+                section(matrix->data());
+                if (matrix->calibration() != nullptr) section(matrix->calibration());
+            }
         }
     }
     header.manifest_hash = hash_in(*file, header.manifest_offset, header.manifest_size);

@@ -122,7 +122,11 @@ Bytes TestModel::file(const std::function<void(fb::ModelT&)>& change) {
     // Sections have a fixed size in the manifest, so its size does not depend on where they are.
     const fb::Section nowhere;
     if (!constants.empty()) manifest.constants = std::make_unique<fb::Section>(nowhere);
-    for (const auto& matrix : manifest.matrices) matrix->data = std::make_unique<fb::Section>(nowhere);
+    for (size_t i = 0; i < values.size(); ++i) {
+        manifest.matrices[i]->data = std::make_unique<fb::Section>(nowhere);
+        if (i < calibrations.size() && !calibrations[i].empty())
+            manifest.matrices[i]->calibration = std::make_unique<fb::Section>(nowhere);
+    }
     uint64_t end = sizeof(fb::FileHeader) + pack(manifest).size();
     Bytes bytes(end);
     const auto section = [&](const void* data, size_t size) {
@@ -133,6 +137,9 @@ Bytes TestModel::file(const std::function<void(fb::ModelT&)>& change) {
     };
     if (!constants.empty()) manifest.constants = section(constants.data(), constants.size());
     for (size_t i = 0; i < values.size(); ++i) manifest.matrices[i]->data = section(values[i].data(), values[i].size());
+    for (size_t i = 0; i < calibrations.size(); ++i)
+        if (!calibrations[i].empty())
+            manifest.matrices[i]->calibration = section(calibrations[i].data(), calibrations[i].size());
     if (change) change(manifest);
     const Bytes packed = pack(manifest);
     uint64_t at = sizeof(fb::FileHeader);

@@ -37,6 +37,7 @@ struct TestModel {
     fb::ModelT manifest;
     Bytes constants;
     std::vector<std::vector<int8_t>> values;  // of the matrices
+    std::vector<Bytes> calibrations;          // of the first ones; empty: none
 
     TestModel();
 

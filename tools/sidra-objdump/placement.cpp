@@ -27,7 +27,8 @@ uint64_t fewest(const format::Matrix& matrix) {
 }  // namespace
 
 bool Contents::intact() const {
-    return constants.intact && std::ranges::all_of(matrices, [](const SectionState& state) { return state.intact; });
+    return constants.intact && std::ranges::all_of(matrices, &SectionState::intact) &&
+           std::ranges::all_of(calibrations, &SectionState::intact);
 }
 
 Contents read_contents(const ModelFile& file) {
@@ -40,6 +41,9 @@ Contents read_contents(const ModelFile& file) {
             state.has_least = state.has_least || std::ranges::find(piece, std::byte{0x80}) != piece.end();
         });
         state.intact = hash == matrix->data()->hash();
+        const format::Section* const calibration = matrix->calibration();
+        contents.calibrations.emplace_back().intact =
+            calibration == nullptr || file.read(*calibration, {}) == calibration->hash();
     }
     return contents;
 }

@@ -16,10 +16,10 @@ struct SectionState {
     bool has_least = false;  // of a matrix: the value -128, which the differential encoding cannot hold
 };
 
-// Reads all sections: of the constants (if there are any), then of the matrices.
+// Reads all sections: of the constants (if there are any), then of the matrices with what calibrates their ADCs.
 struct Contents {
     SectionState constants;
-    std::vector<SectionState> matrices;
+    std::vector<SectionState> matrices, calibrations;  // those that there are not are intact
     bool intact() const;
 };
 Contents read_contents(const ModelFile& file);

@@ -32,8 +32,12 @@ std::vector<Part> parts_of(const ModelFile& file, const Contents& contents) {
     };
     const format::Model& model = file.model();
     if (model.constants() != nullptr) add("constants", *model.constants(), contents.constants.intact);
-    for (uint32_t i = 0; i < model.matrices()->size(); ++i)
-        add(fmt::format("matrix {}", i), *model.matrices()->Get(i)->data(), contents.matrices[i].intact);
+    for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
+        const format::Matrix& matrix = *model.matrices()->Get(i);
+        add(fmt::format("matrix {}", i), *matrix.data(), contents.matrices[i].intact);
+        if (matrix.calibration() != nullptr)
+            add(fmt::format("calibration {}", i), *matrix.calibration(), contents.calibrations[i].intact);
+    }
     std::ranges::stable_sort(parts, {}, &Part::offset);
     return parts;
 }
@@ -42,6 +46,11 @@ uint64_t weights_of(const format::Model& model) {
     uint64_t weights = 0;
     for (const format::Matrix* matrix : *model.matrices()) weights += uint64_t{matrix->k()} * matrix->n();
     return weights;
+}
+
+// By which its ADCs get their ranges.
+uint64_t vectors_of(const format::Matrix& matrix) {
+    return matrix.calibration() != nullptr ? matrix.calibration()->size() / matrix.k() : 0;
 }
 
 // Calls of all variants that use each program.
@@ -101,13 +110,14 @@ std::string matrices_text(const format::Model& model, const Placement& placement
     for (uint32_t i = 0; i < model.matrices()->size(); ++i) {
         const format::Matrix& matrix = *model.matrices()->Get(i);
         const bool placed = i < placement.matrices.size();
-        text += fmt::format("  {:<4} {}  {} x {}  {}{}: crossbars {} differential, {} offset\n", i,
-                            printable(matrix.name()), matrix.k(), matrix.n(), encoding_name(matrix.encoding()),
-                            placed && matrix.encoding() == format::Encoding::Auto
-                                ? fmt::format(" (becomes {})", encoding_name(placement.matrices[i].encoding))
-                                : "",
-                            crossbars_of(matrix, format::Encoding::Differential),
-                            crossbars_of(matrix, format::Encoding::Offset));
+        text += fmt::format(
+            "  {:<4} {}  {} x {}  {}{}: crossbars {} differential, {} offset{}\n", i, printable(matrix.name()),
+            matrix.k(), matrix.n(), encoding_name(matrix.encoding()),
+            placed && matrix.encoding() == format::Encoding::Auto
+                ? fmt::format(" (becomes {})", encoding_name(placement.matrices[i].encoding))
+                : "",
+            crossbars_of(matrix, format::Encoding::Differential), crossbars_of(matrix, format::Encoding::Offset),
+            matrix.calibration() != nullptr ? fmt::format("; ADC ranges for {} vectors", vectors_of(matrix)) : "");
     }
     return text;
 }
@@ -162,7 +172,8 @@ Json::Object summary_json(const ModelFile& file, const Contents& contents, const
             {"n", matrix.n()},
             {"encoding", encoding_name(matrix.encoding())},
             {"crossbars", Json::Object{{"differential", crossbars_of(matrix, format::Encoding::Differential)},
-                                       {"offset", crossbars_of(matrix, format::Encoding::Offset)}}}};
+                                       {"offset", crossbars_of(matrix, format::Encoding::Offset)}}},
+            {"calibration_vectors", vectors_of(matrix)}};
         if (i < placement.matrices.size()) {
             const PlacedMatrix& placed = placement.matrices[i];
             Json::Array ids;
