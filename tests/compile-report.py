@@ -157,7 +157,7 @@ def main():
         run(runner, folder / "network.sidra", folder / "input.npy", "-o", folder / "output.npy", SIDRA_TRACE=str(trace))
         check_sums(report, trace)
         check_accuracy(report, samples)
-        check(len(report["effects"]) == 11 and math.isclose(report["effects"][0]["time_s"] * 1e12, report["time_ps"], rel_tol=1e-4),
+        check(len(report["effects"]) == 12 and math.isclose(report["effects"][0]["time_s"] * 1e12, report["time_ps"], rel_tol=1e-4),
               f"the effects are {report['effects']}")
         check_page(compile("samples.html", *calibrated), report["rows"], 7)
         before = (folder / "network.sidra").read_bytes()

@@ -50,6 +50,7 @@ def npy(name, shape, values):
 npy("samples.npy", (16, 3, 7, 5), [i * 37 % 101 / 50 - 1 for i in range(16 * 105)])
 npy("input.npy", (2, 3, 7, 5), [i * 53 % 97 / 48 - 1 for i in range(2 * 105)])
 npy("few.npy", (2,), [0.0, 1.0])
+npy("softmax.npy", (3, 4, 5), [i * 31 % 61 / 20 for i in range(60)])
 EOF
 cp /usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx layer.onnx
 "$compile" layer.onnx -o rows.sidra
@@ -75,7 +76,7 @@ grep -qxF "ScatterND_0 runs on the host (scatter)." out || fail "--explain does 
 "$compile" layer.onnx -o explained.sidra --calibrate samples.npy --explain >out
 cmp explained.sidra <("$compile" layer.onnx -o again.sidra --calibrate samples.npy --no-cache && cat again.sidra) ||
     fail "--explain changes the file"
-[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 11 ]] || fail "--explain says of optimisations: $(cat out)"
+[[ $(grep -cE " ms +[0-9.]+ mJ +[0-9]+ +([0-9.]+|inf) dB +[0-9.]+ dB$" out) == 12 ]] || fail "--explain says of optimisations: $(cat out)"
 
 # A network is placed on the crossbars of a map that are free; a chip that has others says that it is elsewhere.
 map() { # crossbars that are free
@@ -102,6 +103,29 @@ refused 1 "it is no JSON" layer.onnx -o x.sidra --chip-map layer.onnx
 refused 2 "--bad-cells requires --chip-map" layer.onnx -o x.sidra --bad-cells 3
 refused 2 "--bad-cells: Value 0" layer.onnx -o x.sidra --chip-map map.json --bad-cells 0
 refused 2 "excludes" layer.onnx -o x.mlir --chip-map map.json --passes 'builtin.module(cse)'
+
+# Several chips compute what one does; auto takes one where one is enough.
+"$run" slow.sidra softmax.npy -o one.npy >/dev/null
+"$compile" network.onnx -o stages.sidra -O 0 --chips 2
+SIDRA_DEVICE=embedded:0-1 "$run" stages.sidra softmax.npy -o two.npy >/dev/null || fail "two chips do not run a network in two stages"
+cmp one.npy two.npy || fail "two chips compute something else"
+! SIDRA_DEVICE=embedded "$run" stages.sidra softmax.npy -o x.npy >/dev/null 2>err || fail "one chip runs a network for two"
+"$compile" network.onnx -o auto.sidra -O 0 --chips auto
+SIDRA_DEVICE=embedded "$run" auto.sidra softmax.npy -o auto.npy >/dev/null || fail "auto takes more than one chip"
+cmp one.npy auto.npy || fail "auto computes something else"
+refused 1 "which are too few for 16 chips" network.onnx -o x.sidra --chips 16
+for wrong in 0 17 -1 two 2x ""; do
+    refused 2 "--chips $wrong: give a number of 1 to 16, or auto" network.onnx -o x.sidra "--chips=$wrong"
+done
+refused 2 "excludes" layer.onnx -o x.sidra --chips 2 --chip-map map.json
+refused 2 "excludes" layer.onnx -o x.sidra --chips 2 --target-accuracy 0.5 --test samples.npy --labels few.npy
+
+# Ranges of ADCs are in the file, and change nothing at level fast.
+"$compile" layer.onnx -o ranges.sidra --calibrate samples.npy --observer minmax --adc-ranges
+"$run" ranges.sidra input.npy -o ranges.npy >/dev/null
+cmp codes.npy ranges.npy || fail "ranges of ADCs change the result"
+(($(stat -c %s ranges.sidra) > $(stat -c %s codes.sidra))) || fail "--adc-ranges puts nothing into the file"
+refused 2 "--adc-ranges requires --calibrate" layer.onnx -o x.sidra --adc-ranges
 
 ls >before
 refused 2 "File does not exist" missing.onnx

@@ -81,6 +81,7 @@ void Probe::run(size_t most, const Look& look, sidra_level level, const CallsOpt
     function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
     mlir::PassManager passes(module_->getContext());
     build_calls_pipeline(passes, optimization_, calls);
+    build_memory_pipeline(passes);
     if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
     const Folder folder;
     const std::string file = folder.file("observed.sidra");

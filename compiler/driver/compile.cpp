@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "accuracy.h"
+#include "adc_ranges.h"
 #include "cache.h"
 #include "common/output_file.h"
 #include "effects.h"
@@ -129,6 +130,7 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     if (options.copies_by_layer) provenance.options += "--copies-by-layer ";
     if (options.tmr != 0) provenance.options += fmt::format("--tmr {} ", options.tmr);
     if (options.predistort) provenance.options += "--predistort ";
+    if (options.adc_ranges) provenance.options += "--adc-ranges ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
             provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
@@ -150,7 +152,7 @@ Calibration calibration_of(const Options& options) {
 }
 
 CallsOptions calls_of(const Options& options) {
-    return {.copies = options.copies, .vote = options.tmr, .predistort = options.predistort, .chips = options.chips};
+    return {.copies = options.copies, .vote = options.tmr, .predistort = options.predistort};
 }
 
 // Without the cache. accuracies: gets those of the layers, if there are samples; may be nullptr.
@@ -179,6 +181,8 @@ void compile(const std::string& input, const std::string& output, const Options&
             passes.addPass(make_calibrate_pass(std::move(calibration), options.optimization));
         }
         build_calls_pipeline(passes, options.optimization, calls_of(options));
+        if (calibrated && options.adc_ranges) passes.addPass(make_adc_ranges_pass(options.calibration));
+        build_memory_pipeline(passes, options.chips);
         if (map) passes.addPass(make_place_pass(*map, options.bad_cells));
     } else {
         static std::once_flag registered;

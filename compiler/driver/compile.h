@@ -45,6 +45,7 @@ struct Options {
     uint32_t chips = 1;  // stages of the file, each for a chip; 0: as few as hold the matrices
     double tmr = 0;  // the share of each layer's columns that are on crossbars three times
     bool predistort = false;
+    bool adc_ranges = false;  // with samples: fixed, in the file
     Calibration calibration;  // without samples: none
     std::optional<Target> target;
     std::string chip_map;  // the file with the map of a chip; empty: libsidra places the matrices

@@ -86,6 +86,9 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
                 return fail("tmr is a share of the columns, from 0 to 1", error, capacity);
             all.tmr = options->tmr;
             all.predistort = options->predistort;
+            if (options->adc_ranges && options->sample_count == 0)
+                return fail("ranges of ADCs need samples, which show how large sums become", error, capacity);
+            all.adc_ranges = options->adc_ranges;
             if (options->signal_to_noise != 0) all.calibration.enough = options->signal_to_noise;
             if (options->copies_by_layer && options->sample_count == 0)
                 return fail("copies by layer need samples, which show where they matter", error, capacity);

@@ -65,6 +65,7 @@ std::vector<Effect> effects(const std::string& input, const Options& options) tr
         {"without merging and groups (-O 0)", [](Options& o) { o.optimization = 0; }},
         {"inputs of 16 bits in all layers", [](Options& o) { o.calibration.enough = kAllLayers; }},
         {"weights against the loss in wires", [](Options& o) { o.predistort = true; }},
+        {"fixed ranges of ADCs", [](Options& o) { o.adc_ranges = true; }},
         {"median of three crossbars", [](Options& o) { o.tmr = 1; }},
         {"twice as many copies of each layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = false; }},
         {"as many, chosen by layer", [](Options& o) { o.copies *= 2, o.copies_by_layer = true; }},
@@ -80,7 +81,7 @@ std::vector<Effect> effects(const std::string& input, const Options& options) tr
         compile(input, file, changed);
         return measure(file, options, level);
     };
-    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = false; }, SIDRA_LEVEL_FAST);
+    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = o.adc_ranges = false; }, SIDRA_LEVEL_FAST);
     std::vector<Effect> all;
     for (const Row& row : rows) {
         const Measured fast = compiled(row.change, SIDRA_LEVEL_FAST), accurate = measure(file, options, SIDRA_LEVEL_ACCURATE);

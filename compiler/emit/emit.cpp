@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "annotations.h"
 #include "file_header.h"
 #include "hash.h"
 #include "model_generated.h"
@@ -155,6 +156,10 @@ class Emission {
             to->n = type.getColumns();
             to->encoding = format::Encoding::Auto;
             to->data = std::make_unique<format::Section>(section(content.data(), content.size()));
+            if (const auto inputs = op->getAttrOfType<mlir::StringAttr>(kAdcInputs)) {
+                const Bytes vectors = bytes(inputs.getValue(), op);
+                to->calibration = std::make_unique<format::Section>(section(vectors.data(), vectors.size()));
+            }
             if (const auto crossbars = op.getCrossbars()) to->crossbars.assign(crossbars->begin(), crossbars->end());
             model_.matrices.push_back(std::move(to));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What passes say of a layer to those behind them, in attributes that a layer may have but does not need.
+// What passes say of a layer, or of its weights, to those behind them, in attributes that a layer may have but does not need.
 #ifndef SIDRA_COMPILER_ANNOTATIONS_H
 #define SIDRA_COMPILER_ANNOTATIONS_H
 
@@ -16,6 +16,9 @@ inline constexpr float kRestUnits = 254;
 inline constexpr llvm::StringRef kError = "error";
 // i32: of how many copies the layer becomes the mean. From the calibration, for xnn-average.
 inline constexpr llvm::StringRef kCopies = "copies";
+// string, of xbar.weights: the hash of codes (u8) in the store, vectors of as many as there are inputs, of which ADCs learn
+// their ranges. From the calibration, for emission.
+inline constexpr llvm::StringRef kAdcInputs = "xbar.adc_inputs";
 
 }  // namespace sidra::compiler
 

@@ -37,7 +37,10 @@ void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, const C
     passes.addNestedPass<mlir::func::FuncOp>(make_lower_pass());
     if (fewer) passes.addPass(mlir::createCSEPass());
     if (fewer) passes.addNestedPass<mlir::func::FuncOp>(make_schedule_pass());
-    passes.addPass(make_stages_pass(options.chips));
+}
+
+void build_memory_pipeline(mlir::OpPassManager& passes, uint32_t chips) {
+    passes.addPass(make_stages_pass(chips));
     passes.addNestedPass<mlir::func::FuncOp>(make_plan_pass());
 }
 

@@ -50,7 +50,7 @@ std::unique_ptr<mlir::Pass> make_plan_pass();
 std::unique_ptr<mlir::Pass> make_place_pass(const ChipMap& map, uint32_t bad_cells);
 std::unique_ptr<mlir::Pass> make_place_pass();
 
-// The passes of a level (compile.h), in order: up to the layers, and from there.
+// The passes of a level (compile.h), in order: up to the layers, up to the calls in their order, and up to their memory.
 struct LayersOptions {
     bool equalise = true;  // at level 2
     bool rest = false;     // as WeightsOptions
@@ -59,10 +59,11 @@ struct CallsOptions {
     int copies = 1;           // of each layer that the calibration has not given some
     double vote = 0;          // the share of columns of which the median of three counts
     bool predistort = false;  // weights make up for the loss in wires
-    uint32_t chips = 1;       // 0: as few as hold the matrices
 };
 void build_layers_pipeline(mlir::OpPassManager& passes, int optimization, const LayersOptions& options = {});
 void build_calls_pipeline(mlir::OpPassManager& passes, int optimization, const CallsOptions& options = {});
+// chips: 0: as few as hold the matrices.
+void build_memory_pipeline(mlir::OpPassManager& passes, uint32_t chips = 1);
 
 // For the command line of sidra-opt.
 void register_passes();

@@ -49,6 +49,11 @@ TEST_F(CompilerC, CopiesByLayerNeedSamples) {
     EXPECT_EQ(refused(), "copies by layer need samples, which show where they matter");
 }
 
+TEST_F(CompilerC, RangesOfAdcsNeedSamples) {
+    options_.adc_ranges = true;
+    EXPECT_EQ(refused(), "ranges of ADCs need samples, which show how large sums become");
+}
+
 TEST_F(CompilerC, LevelsOfOptimization) {
     for (const sidra_optimization level : {SIDRA_OPTIMIZATION_DEFAULT, SIDRA_OPTIMIZATION_0, SIDRA_OPTIMIZATION_2}) {
         options_.optimization = level;

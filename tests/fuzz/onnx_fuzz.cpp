@@ -70,6 +70,7 @@ void play(const Bytes& input) {
     mlir::PassManager passes(&context);
     compiler::build_layers_pipeline(passes, compiler::kOptimizationMax);
     compiler::build_calls_pipeline(passes, compiler::kOptimizationMax);
+    compiler::build_memory_pipeline(passes);
     if (mlir::failed(passes.run(*module))) {
         if (why.empty()) fail("a pass failed without a reason");
         return;

@@ -33,7 +33,7 @@ struct Options {
     bool copies_by_layer = false;
     std::string chips = "1";
     double tmr = 0;
-    bool predistort = false;
+    bool predistort = false, adc_ranges = false;
     int optimization = SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0;
     bool no_bias_correction = false, no_equalisation = false;
     bool explain = false, no_cache = false;
@@ -160,6 +160,7 @@ void run(Options& options) {
     compile.chips = chips_of(options.chips);
     compile.tmr = options.tmr;
     compile.predistort = options.predistort;
+    compile.adc_ranges = options.adc_ranges;
     compile.signal_to_noise = options.signal_to_noise;
     compile.no_bias_correction = options.no_bias_correction;
     compile.no_equalisation = options.no_equalisation;
@@ -257,6 +258,9 @@ void main_inner(int argc, char** argv) {
         ->type_name("SHARE");
     app.add_flag("--predistort", options.predistort,
                  "Change weights so that they are right behind the wires of analog crossbars, which lose voltage");
+    app.add_flag("--adc-ranges", options.adc_ranges,
+                 "Give each crossbar's ADCs one range, which the samples need, instead of one for each product")
+        ->needs("--calibrate");
     auto* const level = app.add_option("-O,--optimize", options.optimization, "How much to optimise: 0, 1 or 2 (all)")
                             ->type_name("LEVEL")
                             ->check(CLI::Range(0, SIDRA_OPTIMIZATION_2 - SIDRA_OPTIMIZATION_0));

@@ -12,7 +12,7 @@ _sidra_compile() {
             ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--output --dim --value --calibrate --observer --signal-to-noise --no-bias-correction --no-equalisation --copies --tmr --predistort --chips --chip-map --bad-cells --copies-by-layer --target-accuracy --test --labels --optimize --explain --report --no-cache --cache-limit --passes --dump --reproducer --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--output --dim --value --calibrate --observer --signal-to-noise --no-bias-correction --no-equalisation --copies --tmr --predistort --adc-ranges --chips --chip-map --bad-cells --copies-by-layer --target-accuracy --test --labels --optimize --explain --report --no-cache --cache-limit --passes --dump --reproducer --version --help" -- "$current")
         return
     fi
     compopt -o filenames

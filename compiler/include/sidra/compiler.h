@@ -153,6 +153,12 @@ typedef struct sidra_compile_options {
 	 * The network is then always compiled. NULL: none. Not with a pipeline, nor for several chips.
 	 */
 	const char *report_file;
+	/*
+	 * With samples: the file has inputs of each matrix, up to 128 vectors of codes, of which the ADCs of its crossbars learn a range when the
+	 * model is deployed, as sidra_weights_calibrate_async() does it. The range is then the same for all products, as simpler ADCs have it;
+	 * otherwise it follows each product. At level fast results do not change.
+	 */
+	bool adc_ranges;
 } sidra_compile_options;
 
 /*
