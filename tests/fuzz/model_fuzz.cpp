@@ -3,6 +3,7 @@
 // hours of work that is valid. Only functions of the host that have small arrays are run, on bytes of the input. An
 // input is a byte of switches, then the file. Switch 1 makes header and hashes right, where they are in the file.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,7 +16,7 @@
 #include "input.h"
 #include "memory_file.h"
 #include "model_generated.h"
-#include "sidra/model.h"
+#include "sidra/pipeline.h"
 
 namespace sidra::fuzz {
 namespace {
@@ -31,6 +32,7 @@ struct Chip {
     sidra_device* device = nullptr;
     sidra_context* context = nullptr;
     sidra_stream* stream = nullptr;
+    std::array<sidra_context*, 4> contexts{};  // of stages; more are not loaded
     sidra_buffer* words = nullptr;
     uint64_t waits = 0;
 
@@ -44,6 +46,8 @@ struct Chip {
         options.workers = 1;
         must(sidra_device_open(0, &options, &device));
         must(sidra_context_create(device, &context));
+        contexts[0] = context;
+        for (size_t i = 1; i < contexts.size(); ++i) must(sidra_context_create(device, &contexts[i]));
         must(sidra_stream_create(context, nullptr, &stream));
         must(sidra_buffer_create(context, sizeof(uint64_t), SIDRA_BUFFER_HOST, &words));
     }
@@ -53,28 +57,38 @@ uint64_t hash_in(const std::vector<uint8_t>& file, uint64_t offset, uint64_t siz
     return offset <= file.size() && size <= file.size() - offset ? fb::hash_of(file.data() + offset, size) : 0;
 }
 
+// Makes the hashes of a manifest's sections right, also those of its stages.
+void repair_sections(std::vector<uint8_t>* file, uint64_t offset, uint64_t size, bool is_stage) {
+    if (offset > file->size() || size > file->size() - offset) return;
+    uint8_t* const manifest = file->data() + offset;
+    flatbuffers::Verifier verifier(manifest, size);
+    if (reinterpret_cast<uintptr_t>(manifest) % 8 != 0 || !fb::VerifyModelBuffer(verifier)) return;
+    const auto section = [&](const fb::Section* its) {
+        const uint64_t hash = hash_in(*file, its->offset(), its->size());
+        const auto at = reinterpret_cast<const uint8_t*>(its) - file->data();
+        std::memcpy(file->data() + at + 2 * sizeof hash, &hash, sizeof hash);
+    };
+    const fb::Model& model = *fb::GetModel(manifest);
+    if (model.constants() != nullptr) section(model.constants());
+    for (const fb::Matrix* matrix : *model.matrices()) {
+        section(matrix->data());
+        if (matrix->calibration() != nullptr) section(matrix->calibration());
+    }
+    if (is_stage || model.stages() == nullptr) return;
+    for (const fb::Section* stage : *model.stages()) {
+        // What is written there must not change what is read here.
+        if (stage->offset() > offset || stage->size() > offset - stage->offset()) continue;
+        repair_sections(file, stage->offset(), stage->size(), true);
+        section(stage);
+    }
+}
+
 void repair(std::vector<uint8_t>* file) {
     fb::FileHeader header;
     if (file->size() < sizeof header) return;
     std::memcpy(&header, file->data(), sizeof header);
     header.file_size = file->size();
-    if (header.manifest_offset <= file->size() && header.manifest_size <= file->size() - header.manifest_offset) {
-        uint8_t* const manifest = file->data() + header.manifest_offset;
-        flatbuffers::Verifier verifier(manifest, header.manifest_size);
-        if (reinterpret_cast<uintptr_t>(manifest) % 8 == 0 && fb::VerifyModelBuffer(verifier)) {
-            const auto section = [&](const fb::Section* its) {
-                const uint64_t hash = hash_in(*file, its->offset(), its->size());
-                const auto at = reinterpret_cast<const uint8_t*>(its) - file->data();
-                std::memcpy(file->data() + at + 2 * sizeof hash, &hash, sizeof hash);
-            };
-            const fb::Model& model = *fb::GetModel(manifest);
-            if (model.constants() != nullptr) section(model.constants());
-            for (const fb::Matrix* matrix : *model.matrices()) {
-                section(matrix->data());
-                if (matrix->calibration() != nullptr) section(matrix->calibration());
-            }
-        }
-    }
+    repair_sections(file, header.manifest_offset, header.manifest_size, false);
     header.manifest_hash = hash_in(*file, header.manifest_offset, header.manifest_size);
     header.header_hash = fb::hash_of(&header, offsetof(fb::FileHeader, header_hash));
     std::memcpy(file->data(), &header, sizeof header);
@@ -104,6 +118,18 @@ void run_host_functions(const std::vector<uint8_t>& file) {
         }
 }
 
+// Loads it only: a pipeline has streams of its own, which would run what the file describes.
+void load_stages(Chip& chip, const char* path) {
+    uint32_t stages = 0;
+    if (sidra_pipeline_stages(path, &stages) != SIDRA_OK || stages > chip.contexts.size()) return;
+    sidra_pipeline* pipeline = nullptr;
+    if (sidra_pipeline_create(chip.contexts.data(), stages, path, &pipeline) != SIDRA_OK) return;
+    auto info = SIDRA_INIT(sidra_pipeline_info);
+    must(sidra_pipeline_get_info(pipeline, &info));
+    if (info.stages != stages || info.variants == 0) fail("a pipeline has %u of %u stages", info.stages, stages);
+    must(sidra_pipeline_destroy(pipeline));
+}
+
 void play(Input in) {
     static Chip chip;
     const uint8_t switches = in.u8();
@@ -113,7 +139,8 @@ void play(Input in) {
     const File file;
     file.put({bytes.begin(), bytes.end()});
     sidra_model* model = nullptr;
-    if (sidra_model_load(chip.context, file.path().c_str(), &model) != SIDRA_OK) return;
+    if (sidra_model_load(chip.context, file.path().c_str(), &model) != SIDRA_OK)
+        return load_stages(chip, file.path().c_str());
     must(sidra_semaphore_wait_async(chip.stream, {chip.words, 0}, ++chip.waits));
     const bool deployed = sidra_model_deploy_async(chip.stream, model) == SIDRA_OK;
     auto info = SIDRA_INIT(sidra_model_info);

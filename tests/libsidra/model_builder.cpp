@@ -66,6 +66,31 @@ fb::WindowsT matrix_windows(const fb::Place& at, fb::Type type, uint32_t rows, u
     return windows;
 }
 
+namespace {
+
+// Behind all that is there.
+fb::Section add_section(Bytes* file, const void* data, size_t size) {
+    const uint64_t begin = round_up(file->size(), fb::kSectionAlignment);
+    file->resize(begin + size);
+    std::memcpy(file->data() + begin, data, size);
+    return {begin, size, fb::hash_of(data, size)};
+}
+
+// Of a file that has its manifest.
+void add_header(Bytes* file, uint64_t manifest, size_t size) {
+    fb::FileHeader header{};
+    std::memcpy(header.magic, fb::kMagic, sizeof header.magic);
+    header.version = fb::kVersion;
+    header.header_size = sizeof header;
+    header.file_size = file->size();
+    header.manifest_offset = manifest;
+    header.manifest_size = size;
+    std::memcpy(file->data(), &header, sizeof header);
+    seal(file);
+}
+
+}  // namespace
+
 TestModel::TestModel() {
     manifest.name = "test";
     manifest.producer = "model_builder 1.0";
@@ -129,17 +154,7 @@ Bytes TestModel::file(const std::function<void(fb::ModelT&)>& change) {
     }
     uint64_t end = sizeof(fb::FileHeader) + pack(manifest).size();
     Bytes bytes(end);
-    const auto section = [&](const void* data, size_t size) {
-        const uint64_t begin = round_up(bytes.size(), fb::kSectionAlignment);
-        bytes.resize(begin + size);
-        std::memcpy(bytes.data() + begin, data, size);
-        return std::make_unique<fb::Section>(begin, size, fb::hash_of(data, size));
-    };
-    if (!constants.empty()) manifest.constants = section(constants.data(), constants.size());
-    for (size_t i = 0; i < values.size(); ++i) manifest.matrices[i]->data = section(values[i].data(), values[i].size());
-    for (size_t i = 0; i < calibrations.size(); ++i)
-        if (!calibrations[i].empty())
-            manifest.matrices[i]->calibration = section(calibrations[i].data(), calibrations[i].size());
+    add_sections(&bytes);
     if (change) change(manifest);
     const Bytes packed = pack(manifest);
     uint64_t at = sizeof(fb::FileHeader);
@@ -148,16 +163,52 @@ Bytes TestModel::file(const std::function<void(fb::ModelT&)>& change) {
         bytes.resize(at + packed.size());
     }
     std::ranges::copy(packed, bytes.begin() + static_cast<ptrdiff_t>(at));
-    fb::FileHeader header{};
-    std::memcpy(header.magic, fb::kMagic, sizeof header.magic);
-    header.version = fb::kVersion;
-    header.header_size = sizeof header;
-    header.file_size = bytes.size();
-    header.manifest_offset = at;
-    header.manifest_size = packed.size();
-    std::memcpy(bytes.data(), &header, sizeof header);
-    seal(&bytes);
+    add_header(&bytes, at, packed.size());
     return bytes;
+}
+
+void TestModel::add_sections(Bytes* file) {
+    const auto section = [&](const auto& content) {
+        return std::make_unique<fb::Section>(add_section(file, content.data(), content.size()));
+    };
+    if (!constants.empty()) manifest.constants = section(constants);
+    for (size_t i = 0; i < values.size(); ++i) manifest.matrices[i]->data = section(values[i]);
+    for (size_t i = 0; i < calibrations.size(); ++i)
+        if (!calibrations[i].empty()) manifest.matrices[i]->calibration = section(calibrations[i]);
+}
+
+Bytes staged_file(std::vector<TestModel> stages) {
+    Bytes bytes(sizeof(fb::FileHeader));
+    TestModel whole;
+    for (TestModel& stage : stages) {
+        stage.add_sections(&bytes);
+        const Bytes packed = pack(stage.manifest);
+        whole.manifest.stages.push_back(add_section(&bytes, packed.data(), packed.size()));
+    }
+    const Bytes packed = pack(whole.manifest);
+    const uint64_t at = round_up(bytes.size(), fb::kManifestAlignment);
+    bytes.resize(at);
+    bytes.insert(bytes.end(), packed.begin(), packed.end());
+    add_header(&bytes, at, packed.size());
+    return bytes;
+}
+
+Bytes TwoStages::file() {
+    std::vector<TestModel> stages(2);
+    for (const auto& [number, line] : {std::pair{0, "v0 = mul v0, 2.0\n"}, {1, "v0 = add v0, 1.0\n"}}) {
+        TestModel& stage = stages[static_cast<size_t>(number)];
+        const uint64_t from = 0, to = kElements * sizeof(float);
+        fb::VectorT step;
+        step.program = stage.add_program(std::string("pass:\nv0 = load o0\n") + line + "store o1, v0\n");
+        step.size = {1, 1, 1, kElements};
+        step.operands = operands(dense_operand(work(from), fb::Type::F32, step.size),
+                                 dense_operand(work(to), fb::Type::F32, step.size));
+        const uint32_t variant = stage.add_variant(2 * to);
+        stage.add_input(variant, number == 0 ? "x" : "between", fb::Type::F32, {kElements}, from);
+        stage.add_output(variant, number == 0 ? "between" : "y", fb::Type::F32, {kElements}, to);
+        stage.add_call(variant, "/Step", std::move(step));
+    }
+    return staged_file(std::move(stages));
 }
 
 void change_header(Bytes* file, const std::function<void(fb::FileHeader&)>& change) {

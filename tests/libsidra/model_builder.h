@@ -62,6 +62,8 @@ struct TestModel {
 
     // The whole file. change: of the manifest after its sections were laid out and hashed.
     Bytes file(const std::function<void(fb::ModelT&)>& change = {});
+    // Adds constants and matrices to a file, whose manifest then says where they are.
+    void add_sections(Bytes* file);
 };
 
 template <typename... Operands>
@@ -70,6 +72,14 @@ std::vector<std::unique_ptr<fb::OperandT>> operands(const Operands&... each) {
     (list.push_back(std::make_unique<fb::OperandT>(each)), ...);
     return list;
 }
+
+// A file for as many chips.
+Bytes staged_file(std::vector<TestModel> stages);
+// 2 * x, and 1 more on another chip: f32 of kElements.
+struct TwoStages {
+    static constexpr uint32_t kElements = 8;
+    static Bytes file();
+};
 
 // Makes header and hash of the manifest right after a change of the file's bytes.
 void seal(Bytes* file);

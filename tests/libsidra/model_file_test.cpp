@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "model_fixture.h"
+#include "sidra/pipeline.h"
 
 namespace sidra::test {
 namespace {
@@ -333,17 +334,41 @@ TEST_F(ModelFiles, WrongCallsAreRefused) {
     other(std::move(sort), "values is at byte 18446744073709551615");
 }
 
-// The fuzzer begins with it (tests/fuzz/model_fuzz.cpp): a byte of switches, and a file. SIDRA_WRITE_SEEDS=1 writes it.
-TEST_F(ModelFiles, TheFuzzersSeedIsAModel) {
-    Perceptron network({1, 2}, 1);
-    const Bytes file = network.model.file();
+// The fuzzer begins with them (tests/fuzz/model_fuzz.cpp): a byte of switches, and a file. SIDRA_WRITE_SEEDS=1 writes
+// them.
+void expect_seed(const std::string& name, const Bytes& file) {
     Bytes seed = {1};
     seed.insert(seed.end(), file.begin(), file.end());
-    const std::string path = SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/seed-perceptron";
+    const std::string path = SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/" + name;
     if (std::getenv("SIDRA_WRITE_SEEDS") != nullptr)
         std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(seed.data()), std::ssize(seed));
     std::ifstream stored(path, std::ios::binary);
     EXPECT_EQ(seed, Bytes(std::istreambuf_iterator<char>(stored), {}));
+}
+
+TEST_F(ModelFiles, TheFuzzersSeedIsAModel) {
+    Perceptron network({1, 2}, 1);
+    expect_seed("seed-perceptron", network.model.file());
+}
+
+TEST_F(ModelFiles, AnotherSeedOfTheFuzzerHasTwoStages) {
+    const TestFile file(TwoStages::file());
+    expect_seed("seed-stages", TwoStages::file());
+    sidra_context* other = nullptr;
+    ASSERT_OK(sidra_context_create(device, &other));
+    sidra_context* const contexts[] = {context, other};
+    sidra_pipeline* pipeline = nullptr;
+    ASSERT_OK(sidra_pipeline_create(contexts, 2, file.path(), &pipeline));
+    ASSERT_OK(sidra_pipeline_deploy_async(pipeline));
+    std::vector<float> x(TwoStages::kElements), y(TwoStages::kElements);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    const void* const inputs[] = {x.data()};
+    void* const outputs[] = {y.data()};
+    ASSERT_OK(sidra_pipeline_submit(pipeline, 0, inputs));
+    ASSERT_OK(sidra_pipeline_receive(pipeline, outputs, soon()));
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(2 * x[i] + 1, y[i]);
+    EXPECT_OK(sidra_pipeline_destroy(pipeline));
+    EXPECT_OK(sidra_context_destroy(other));
 }
 
 // What a call of libsidra checks is found when the variant is recorded.
