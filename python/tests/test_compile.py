@@ -283,6 +283,30 @@ def test_options_against_analog_errors(chip):
     assert (changed != plain).any() and cosine(changed, plain) > 0.999
 
 
+def test_several_chips(digits):
+    module, images, _ = digits
+    with sidra.Chip(sidra.Device(private=True)) as chip:
+        chip.deploy(sidra.compile(module, example_inputs=images[:2]))
+        want = [chip.infer(images[i:i + 2]) for i in range(0, 40, 2)]
+    compiled = sidra.compile(module, example_inputs=images[:2], chips=2)
+    assert compiled.stages == 2
+    with pytest.raises(ValueError, match="compiled for 2 chips"):
+        sidra.Chip(0).deploy(compiled)
+    with pytest.raises(ValueError, match="but there are 1"):
+        sidra.Chips([0]).deploy(compiled)
+    with sidra.Chips([sidra.Device(private=True), sidra.Device(private=True)]) as chips:
+        done = []
+        model = chips.deploy(compiled, progress=lambda *numbers: done.append(numbers))
+        assert done[-1][0] == done[-1][1] > 0 and model.variants[0].inputs[0].shape == (2, *images.shape[1:])
+        futures = [chips.infer_async(images[i:i + 2]) for i in range(0, 40, 2)]  # more than can be under way
+        for future, right in zip(futures, want, strict=True):
+            assert (future.result() == right).all()
+        assert (chips.infer(images[:2]) == want[0]).all() and model.cost[0] > 0
+    with pytest.raises(sidra.Error, match="closed"):
+        model.infer(images[:2])
+    assert sidra.compile(module, example_inputs=images[:2], chips="auto").stages == 1
+
+
 def test_calibration_without_labels(chip, digits):
     module, images, _ = digits
     plain, calibrated = sidra.compile(module, example_inputs=images[:2]), sidra.compile(module, calib_data=[images[:2], images[2:7]])
@@ -535,6 +559,9 @@ X = torch.zeros(1, 4)
 @pytest.mark.parametrize("error, text, call", [
     (ValueError, "target_device 'y2' is none of 'y1'", lambda: sidra.compile(LINEAR, target_device="y2", example_inputs=X)),
     (ValueError, "copies must be 1 to 64, not 65", lambda: sidra.compile(LINEAR, copies=65, example_inputs=X)),
+    (ValueError, "adc_ranges needs calib_data", lambda: sidra.compile(LINEAR, adc_ranges=True, example_inputs=X)),
+    (ValueError, "chips must be 1 to 16, or 'auto', not 17", lambda: sidra.compile(LINEAR, chips=17, example_inputs=X)),
+    (sidra.CompileError, "nowhere.json", lambda: sidra.compile(LINEAR, chip_map="nowhere.json", example_inputs=X)),
     (ValueError, "copies_by_layer needs calib_data", lambda: sidra.compile(LINEAR, copies=2, copies_by_layer=True, example_inputs=X)),
     (ValueError, "optimization_level 3 is none of 0, 1, 2", lambda: sidra.compile(LINEAR, optimization_level=3, example_inputs=X)),
     (ValueError, "dimension 'batch': a size must be an integer of at least 1, not 0", lambda: sidra.compile(LINEAR, dimensions={"batch": [1, 0]})),

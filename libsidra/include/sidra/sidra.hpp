@@ -641,6 +641,10 @@ class Pipeline : public detail::Owner<sidra_pipeline, sidra_pipeline_destroy> {
         detail::check(sidra_pipeline_receive(get(), outputs.data(), SIDRA_NEVER));
     }
     void synchronize() { detail::check(sidra_pipeline_synchronize(get(), SIDRA_NEVER)); }
+    // False: the deadline passed.
+    [[nodiscard]] bool synchronize(Deadline deadline) {
+        return detail::check_or(sidra_pipeline_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
+    }
     void reset() { detail::check(sidra_pipeline_reset(get())); }
     Cost device_time(uint32_t stage) const {
         Cost cost{};

@@ -60,7 +60,8 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
                                  const Labels& labels, double target_accuracy, uint32_t optimization_level,
                                  bool bias_correction, bool equalisation, uint32_t copies, bool copies_by_layer,
                                  double tmr, bool predistort, const std::string& observer, double signal_to_noise,
-                                 const std::string& report) {
+                                 const std::string& report, bool adc_ranges, uint32_t chips,
+                                 const std::string& chip_map) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
@@ -86,6 +87,9 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     options.observer = observer.c_str();
     options.signal_to_noise = signal_to_noise;
     options.report_file = report.empty() ? nullptr : report.c_str();
+    options.adc_ranges = adc_ranges;
+    options.chips = chips;
+    options.chip_map = chip_map.empty() ? nullptr : chip_map.c_str();
     options.note = [](void* user, const char* text) {
         static_cast<std::vector<std::string>*>(user)->emplace_back(text);
     };
@@ -107,7 +111,9 @@ void bind_compiler(nb::module_& m, nb::handle error) {
     nb::exception<CompileError>(m, "CompileError", error);
     m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
-          "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a);
+          "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a, "adc_ranges"_a,
+          "chips"_a, "chip_map"_a);
+    m.attr("CHIPS_AUTO") = SIDRA_CHIPS_AUTO;
 }
 
 }  // namespace sidra_python

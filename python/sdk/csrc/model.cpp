@@ -6,12 +6,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "model_arrays.h"
 #include "objects.h"
 
 namespace nb = nanobind;
@@ -19,15 +18,6 @@ using namespace nb::literals;
 
 namespace sidra_python {
 namespace {
-
-using Bytes = nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Room = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Tensor = std::tuple<std::string, const char*, std::vector<uint32_t>>;      // name, dtype, shape
-using Variant = std::tuple<std::vector<Tensor>, std::vector<Tensor>, uint32_t>;  // inputs, outputs, calls
-
-Tensor described(const sidra_model_tensor& tensor) {
-    return {tensor.name, type_name(tensor.type), {tensor.shape, tensor.shape + tensor.rank}};
-}
 
 // A model with a stream of its own. All calls may come from any thread; runs of one model take turns.
 class Model {
@@ -74,19 +64,8 @@ class Model {
         });
     }
 
-    // With two cells for each weight, as libsidra has it while crossbars are free.
     uint64_t crossbars() const {
-        return locked([&] {
-            const sidra_device_info device = state_->device.info();
-            uint64_t sum = 0;
-            for (uint32_t i = 0; i < model_.info().matrices; ++i) {
-                const sidra_model_matrix matrix = model_.matrix(i);
-                const uint32_t columns = matrix.encoding == SIDRA_WEIGHTS_OFFSET ? device.cols : device.cols / 2;
-                sum += ((uint64_t{matrix.k} + device.rows - 1) / device.rows) *
-                       ((uint64_t{matrix.n} + columns - 1) / columns);
-            }
-            return sum;
-        });
+        return locked([&] { return crossbars_of(model_, state_->device.info()); });
     }
 
     void deploy() {
@@ -94,12 +73,7 @@ class Model {
     }
     // Whether the programming ended in time.
     bool wait(double seconds) {
-        return locked([&] {
-            return recovering([&] {
-                return stream_.synchronize(sidra::Deadline::after(
-                    std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds))));
-            });
-        });
+        return locked([&] { return recovering([&] { return stream_.synchronize(deadline_of(seconds)); }); });
     }
     std::pair<uint64_t, uint64_t> progress() const {
         return locked([&] {
@@ -139,15 +113,6 @@ class Model {
     }
 
    private:
-    template <typename Array, typename Get>
-    static void check_sizes(const char* kind, const std::vector<Array>& arrays, uint32_t count, const Get& get) {
-        bool right = arrays.size() == count;
-        for (uint32_t i = 0; right && i < count; ++i) right = arrays[i].size() == get(i).bytes;
-        if (!right)
-            throw sidra::Error(SIDRA_ERROR_INVALID_ARGUMENT,
-                               std::string("an ") + kind + " has another size than the model's");
-    }
-
     mutable std::mutex lock_;
     State state_;
     sidra::Stream stream_;

@@ -287,5 +287,6 @@ NB_MODULE(_core, m) {
         },
         "device"_a, "name"_a);
     bind_model(m);
+    bind_pipeline(m);
     bind_compiler(m, error);
 }

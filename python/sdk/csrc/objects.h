@@ -45,6 +45,7 @@ struct DeviceState {
 using State = std::shared_ptr<DeviceState>;
 
 void bind_model(nanobind::module_& m);
+void bind_pipeline(nanobind::module_& m);
 void bind_compiler(nanobind::module_& m, nanobind::handle error);
 
 }  // namespace sidra_python

@@ -18,12 +18,13 @@ is missing it is MemoryError. All objects may be used from any thread. Sizes are
 from typing import Any
 
 from ._chip import Chip, DeployedModel
+from ._chips import Chips, DeployedPipeline
 from ._compile import compile
 from ._compiled import Compiled, Tensor, Variant, load
 from ._core import CompileError, Error, Graph, Weights, device_count
 from ._device import Buffer, Device, Stream, crossbar_mvm
 
-__all__ = ["Buffer", "Chip", "CompileError", "Compiled", "DeployedModel", "Device", "Error", "Graph", "Stream", "Tensor", "Variant", "Weights", "compile",
+__all__ = ["Buffer", "Chip", "Chips", "CompileError", "Compiled", "DeployedModel", "DeployedPipeline", "Device", "Error", "Graph", "Stream", "Tensor", "Variant", "Weights", "compile",
            "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
 __version__ = "2.0.0"
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Optional
 
 from ._arrays import in_order, to_array
 from ._chip import Chip
+from ._chips import Chips
 from ._compiled import Compiled, Variant
 from ._device import Device
 
@@ -85,7 +86,8 @@ def simulated_accuracy(what: str, compiled: Compiled, batches: Sequence[Any]) ->
     if not labelled:
         return None
     right = total = 0
-    with Chip(Device(private=True)) as chip:
+    devices = [Device(private=True) for _ in range(compiled.stages)]
+    with Chip(devices[0]) if compiled.stages == 1 else Chips(devices) as chip:
         model = chip.deploy(compiled)
         for run in runs_of(what, labelled, compiled.variants[0]):
             result = model.infer(*run.arrays)

@@ -57,7 +57,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
             example_inputs: Any = None, dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]] = None, target_accuracy: float = 0,
             test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, observer: str = "mse",
             signal_to_noise: float = 20, bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False,
-            tmr: float = 0, predistort: bool = False, report: Optional[Union[str, os.PathLike[str]]] = None) -> Compiled:
+            tmr: float = 0, predistort: bool = False, adc_ranges: bool = False, chips: Union[int, str] = 1,
+            chip_map: Optional[Union[str, "os.PathLike[str]"]] = None, report: Optional[Union[str, "os.PathLike[str]"]] = None) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -97,6 +98,11 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
 
     tmr: this share of each layer's columns, from 0 to 1, those whose errors cost most, are on three crossbars, and the median of the results counts.
     predistort: weights are changed so that they are right behind the wires of analog crossbars; at level "fast" results then have an error of that size.
+    adc_ranges: with calib_data, the ADCs of each crossbar have one range for all products, of which they learn from inputs of calib_data when the model
+    is deployed; otherwise the range follows each product.
+
+    chips: the network is cut into stages for so many chips, 1 to 16, or "auto": as few as have crossbars for its matrices. sidra.Chips runs it.
+    chip_map: a file of `sidra-smi map`; the matrices are placed on good and free crossbars of this chip.
 
     report: a file that gets time, energy and crossbars of a run by layer, and with calib_data also accuracy: a page (.html), or JSON (.json).
 
@@ -113,12 +119,16 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError(f"copies must be 1 to 64, not {copies!r}")
     if not signal_to_noise > 0:
         raise ValueError(f"signal_to_noise must be a number of decibels above 0, not {signal_to_noise!r}")
+    if chips != "auto" and not (isinstance(chips, int) and 1 <= chips <= 16):
+        raise ValueError(f"chips must be 1 to 16, or 'auto', not {chips!r}")
     if not 0 <= target_accuracy <= 1:
         raise ValueError(f"target_accuracy must be a share of 0 to 1, not {target_accuracy!r}")
     if train_data is not None and not (target_accuracy and is_module(model)):
         raise ValueError("train_data needs a target_accuracy, and a torch.nn.Module as model")
     sizes = sizes_of(dimensions)
-    options = {"observer": observer, "signal_to_noise": signal_to_noise, "bias_correction": bias_correction, "equalisation": equalisation, "copies": copies, "tmr": tmr, "predistort": predistort}
+    options = {"observer": observer, "signal_to_noise": signal_to_noise, "bias_correction": bias_correction, "equalisation": equalisation,
+               "copies": copies, "tmr": tmr, "predistort": predistort, "chips": _core.CHIPS_AUTO if chips == "auto" else chips,
+               "chip_map": os.fspath(chip_map) if chip_map is not None else ""}
     batches = list(calib_data) if calib_data is not None else []
     if not 0 <= tmr <= 1:
         raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")
@@ -127,6 +137,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError("target_accuracy needs calib_data or test_data with labels")
     if copies_by_layer and not batches:
         raise ValueError("copies_by_layer needs calib_data")
+    if adc_ranges and not batches:
+        raise ValueError("adc_ranges needs calib_data")
     if example_inputs is None and (batches or tests):
         example_inputs = inputs_of((batches or tests)[0])
 
@@ -135,7 +147,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     def attempt(network: Any) -> Compiled:
         with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
             path = onnx_file(network, example_inputs, folder)
-            first = {**options, "copies_by_layer": False, "report": "" if batches or tests else path_of_report}
+            first = {**options, "copies_by_layer": False, "adc_ranges": False, "report": "" if batches or tests else path_of_report}
             result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, first)
             if batches or tests:
                 # Names, types and shapes of the inputs are known now.
@@ -144,7 +156,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
                 judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
                 try:
                     result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
-                                          {**options, "copies_by_layer": copies_by_layer, "report": path_of_report})
+                                          {**options, "copies_by_layer": copies_by_layer, "adc_ranges": adc_ranges, "report": path_of_report})
                 except CompileError as error:
                     raise TargetMissed(str(error)) if target_accuracy else error from None
                 result.simulated_accuracy = simulated_accuracy(judges, result, tests)

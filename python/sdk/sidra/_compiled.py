@@ -30,7 +30,7 @@ class Variant(NamedTuple):
     """Operations of the chip in one run."""
 
 
-def variants_of(model: _core.Model) -> tuple[Variant, ...]:
+def variants_of(model: Union[_core.Model, _core.Pipeline]) -> tuple[Variant, ...]:
     def tensors(all: list[tuple[str, str, list[int]]]) -> tuple[Tensor, ...]:
         return tuple(Tensor(name, dtype, tuple(shape)) for name, dtype, shape in all)
 
@@ -38,12 +38,13 @@ def variants_of(model: _core.Model) -> tuple[Variant, ...]:
 
 
 class Compiled:
-    """What sidra.compile() and sidra.load() return; Chip.deploy() takes it. The file stays as it is until then.
+    """What sidra.compile() and sidra.load() return; Chip.deploy() or Chips.deploy() takes it. The file stays as it is until then.
 
     name                what was compiled
     variants            inputs and outputs, for each set of shapes that the model takes
     size_bytes          of the file
     crossbar_count      crossbars that its matrices take, with two cells for each weight
+    stages              chips that it is for: with 1 Chip.deploy() takes it, with more Chips.deploy()
     simulated_accuracy  the share of the labels that it met on the model of the chip, 0 to 1; None: compile() got no labels. A file has no place
                         for it: load() does not know it.
     trained             the module that compile() has trained to reach the target, and compiled; None: it was not necessary
@@ -53,7 +54,9 @@ class Compiled:
         self.path = os.fspath(path)
         self.simulated_accuracy: Optional[float] = None
         self.trained: Any = None
-        model = _core.Model(Device(private=True)._core, self.path)
+        self.stages = _core.stages(self.path)
+        device = Device(private=True)._core
+        model = _core.Model(device, self.path) if self.stages == 1 else _core.Pipeline([device] * self.stages, self.path)
         self.name = model.name
         self.variants = variants_of(model)
         self.crossbar_count = model.crossbars
