@@ -114,7 +114,7 @@ cmp one.npy two.npy || fail "two chips compute something else"
 SIDRA_DEVICE=embedded "$run" auto.sidra softmax.npy -o auto.npy >/dev/null || fail "auto takes more than one chip"
 cmp one.npy auto.npy || fail "auto computes something else"
 refused 1 "which are too few for 16 chips" network.onnx -o x.sidra --chips 16
-for wrong in 0 17 -1 two 2x ""; do
+for wrong in 0 17 -1 two 2x; do
     refused 2 "--chips $wrong: give a number of 1 to 16, or auto" network.onnx -o x.sidra "--chips=$wrong"
 done
 refused 2 "excludes" layer.onnx -o x.sidra --chips 2 --chip-map map.json

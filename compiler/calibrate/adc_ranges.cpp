@@ -56,9 +56,17 @@ class Observed {
         function_ = functions.front();
         for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
         own_ = function_.getNumResults();
+        // Copies of a matrix get the same inputs, so one of them shows those.
+        std::map<std::string, uint32_t> first;
+        function_.walk([&](xbar::WeightsOp weights) {
+            uint32_t& copy = first.try_emplace(key(weights), weights.getCopy()).first->second;
+            copy = std::min(copy, weights.getCopy());
+        });
+        llvm::SmallVector<xbar::LayerOp> layers;
+        for (auto layer : function_.getOps<xbar::LayerOp>())
+            if (weights_of(layer).getCopy() == first.at(key(weights_of(layer)))) layers.push_back(layer);
         // At level fast copies give the same, so they need no crossbars.
         function_.walk([](xbar::WeightsOp weights) { weights.setCopy(0); });
-        llvm::SmallVector<xbar::LayerOp> layers(function_.getOps<xbar::LayerOp>());
         for (xbar::LayerOp layer : layers)
             if (const xbar::WindowsAttr windows = layer.getWindows();
                 seen_.emplace(key(weights_of(layer)), layer.getBuffers()[windows.getBuffer()].getAsOpaquePointer(),

@@ -70,7 +70,7 @@ class AdcRanges : public testing::Test {
     // The vectors of each matrix, by its number of rows. Without `calibrate` layers make codes by row.
     std::map<uint32_t, Vectors> vectors(const Calibration& calibration, bool calibrate = true, int copies = 1) {
         Store& store = xnn::store_of(&network_.context);
-        const auto module = import_onnx(network_.context, store, write());
+        auto module = import_onnx(network_.context, store, write());
         mlir::PassManager passes(&network_.context);
         build_layers_pipeline(passes, kOptimizationMax, {.rest = calibrate});
         if (calibrate) passes.addPass(make_calibrate_pass(calibration, kOptimizationMax));
