@@ -38,6 +38,7 @@ TEST(Headers, TheVersionScriptExportsWhatTheHeadersDeclare) {
     auto declared = names_in("include/sidra/sidra.h", "SIDRA_API ", '(');
     declared.merge(names_in("include/sidra/functions.h", "SIDRA_API ", '('));
     declared.merge(names_in("include/sidra/model.h", "SIDRA_API ", '('));
+    declared.merge(names_in("include/sidra/pipeline.h", "SIDRA_API ", '('));
     const auto exported = names_in("libsidra.map", "\t\tsidra_", ';');
     EXPECT_GT(declared.size(), 130u);
     EXPECT_EQ(declared, exported);
