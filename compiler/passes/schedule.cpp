@@ -37,7 +37,7 @@ class Calls {
             if (const auto known = numbers_.find(result); known != numbers_.end()) buffers_[known->second].kept = true;
         for (Call& call : calls_) {
             std::ranges::sort(call.behind);
-            call.behind.erase(std::ranges::unique(call.behind).begin(), call.behind.end());
+            call.behind.erase(std::unique(call.behind.begin(), call.behind.end()), call.behind.end());
             for (const size_t later : call.behind) calls_[later].before++;
         }
     }

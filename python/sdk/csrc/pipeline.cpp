@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <vector>
