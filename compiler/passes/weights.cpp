@@ -13,6 +13,7 @@
 
 #include "annotations.h"
 #include "columns.h"
+#include "names.h"
 #include "passes.h"
 #include "read.h"
 #include "xnn.h"
@@ -74,14 +75,16 @@ class Quantiser {
     const bool rest_;
 };
 
-// The name of a constant, through views.
-llvm::StringRef name_of(mlir::Value value) {
+// The name of a constant, through views. Constants that are small or were computed have none, and get that of the node.
+std::string name_of(mlir::Value value, mlir::Location location) {
     mlir::Operation* op = value.getDefiningOp();
     while (mlir::isa_and_nonnull<xnn::ReshapeOp, xnn::TransposeOp, xnn::CastOp>(op))
         op = op->getOperand(0).getDefiningOp();
     auto constant = mlir::dyn_cast_or_null<xnn::ConstantOp>(op);
     const auto values = constant ? mlir::dyn_cast<xnn::ValuesAttr>(constant.getValue()) : xnn::ValuesAttr();
-    return values ? values.getName() : "weights";
+    if (values) return values.getName().str();
+    const std::vector<std::string> nodes = names_of(location);
+    return nodes.empty() ? "weights" : nodes.front();
 }
 
 // `result` as the type that the operation had.
@@ -105,7 +108,7 @@ struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
         if (rhs.getNumElements() != k * n || k == 0 || n == 0 || op.getType().getNumElements() == 0) return failure();
         const auto values = read_floats(op.getRhs(), store);
         if (!values) return failure();
-        const auto codes = Quantiser(rewriter, op.getLoc(), store, rest).quantise(*values, k, n, name_of(op.getRhs()));
+        const auto codes = Quantiser(rewriter, op.getLoc(), store, rest).quantise(*values, k, n, name_of(op.getRhs(), op.getLoc()));
         if (!codes) return failure();
         llvm::SmallVector<int64_t> shape(lhs.getShape());
         shape.back() = n;
@@ -149,7 +152,7 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
                             matrix[static_cast<size_t>(((p * count + g) * channels + c) * n + g * filters + f)] =
                                 (*values)[static_cast<size_t>((p * channels + c) * filters * groups +
                                                               (first + g) * filters + f)];
-            const auto codes = Quantiser(rewriter, location, store, rest).quantise(matrix, k, n, name_of(op.getFilters()));
+            const auto codes = Quantiser(rewriter, location, store, rest).quantise(matrix, k, n, name_of(op.getFilters(), op.getLoc()));
             if (!codes) return failure();
             mlir::Value images = op.getInput();
             if (count < groups) {
@@ -222,7 +225,7 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
         append(scale, *read_floats(m.layer.getScale(), store));
         append(term, m.term);
         column += width;
-        name += (name.empty() ? "" : "+") + name_of(m.layer.getWeights()).str();
+        name += (name.empty() ? "" : "+") + name_of(m.layer.getWeights(), m.layer.getLoc());
     }
     llvm::SmallVector<int64_t> shape(input.getShape());
     shape.back() = n;
