@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _core
@@ -58,7 +58,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
             test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, observer: str = "mse",
             signal_to_noise: float = 20, bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False,
             tmr: float = 0, predistort: bool = False, adc_ranges: bool = False, chips: Union[int, str] = 1,
-            chip_map: Optional[Union[str, "os.PathLike[str]"]] = None, report: Optional[Union[str, "os.PathLike[str]"]] = None) -> Compiled:
+            chip_map: Optional[Union[str, os.PathLike[str]]] = None, report: Optional[Union[str, os.PathLike[str]]] = None) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or

@@ -153,11 +153,11 @@ def simulated(module: torch.nn.Module, noise: Mapping[str, Noise]) -> Iterator[t
     before = {name: layers[name].__dict__.get("forward") for name in noise}
     try:
         for name, of in noise.items():
-            layers[name].forward = functools.partial(_forward, layers[name], of)
+            layers[name].forward = functools.partial(_forward, layers[name], of)  # type: ignore[method-assign]
         yield module
     finally:
         for name, forward in before.items():
             if forward is None:
                 layers[name].__dict__.pop("forward", None)
             else:
-                layers[name].forward = forward
+                layers[name].forward = forward  # type: ignore[method-assign]
