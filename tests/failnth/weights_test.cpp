@@ -17,6 +17,35 @@ TEST_F(FailNth, WeightsCreate) {
     });
 }
 
+// On crossbars that the caller names: those that the driver has just chosen and got back.
+TEST_F(FailNth, WeightsCreateOnWantedCrossbars) {
+    sweep([](Attempt& attempt) {
+        Bench bench;
+        sidra_ioctl_weights_create create{bench.context.handle, SIDRA_ENCODING_OFFSET, 2 * SIDRA_XBAR_ROWS, 16,
+                                          SIDRA_WEIGHTS_RIGHTS};
+        sidra_ioctl_weights_create chosen = create;
+        ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_CREATE, chosen), 0);
+        std::vector<uint32_t> wanted(chosen.xbars);
+        sidra_ioctl_weights_query query{};
+        query.context = bench.context.handle;
+        query.index = chosen.index;
+        query.xbar_ids = address(wanted.data());
+        query.xbars = chosen.xbars;
+        ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
+        sidra_ioctl_weights destroy{bench.context.handle, chosen.index, 0, 0};
+        ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, destroy), 0);
+        create.xbars = chosen.xbars;
+        create.xbar_ids = address(wanted.data());
+        attempt(
+            [&] {
+                sidra_ioctl_weights_create args = create;
+                return bench.node.call(SIDRA_IOCTL_WEIGHTS_CREATE, args);
+            },
+            {.afterwards = {-EBUSY}});
+        expect_works(bench);
+    });
+}
+
 // Of the crossbars that are free no two are neighbours: they are gathered.
 TEST_F(FailNth, WeightsCreateScattered) {
     sweep([](Attempt& attempt) {
