@@ -38,10 +38,8 @@ if ! [[ -e $out/venv/complete && $(<"$out/venv/complete") == "$packages" ]]; the
     echo "$packages" >"$out/venv/complete"
 fi
 
-export CMAKE_PREFIX_PATH=$out/prefix CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_GENERATOR=Ninja PATH=$packages/bin:$PATH
+export CMAKE_PREFIX_PATH=$out/prefix CMAKE_CXX_COMPILER_LAUNCHER=$top/scripts/cmake/ccache.sh CMAKE_GENERATOR=Ninja PATH=$packages/bin:$PATH
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
-# ccache takes the precompiled header as what it was made of.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
 wheel() { # folder of python/
     say "building the wheel of python/$1"
     rm -f "$out/wheels/$1"/*
