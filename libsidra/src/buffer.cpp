@@ -193,7 +193,8 @@ sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd,
         if (file_offset > INT64_MAX || size > INT64_MAX - file_offset)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`file_offset` {} is beyond what a file can have",
                         file_offset);
-        const int64_t bytes = read_file(fd, file_offset, buffer->host + offset, size);
+        const FileRange range{file_offset, buffer->host + offset, size};
+        const int64_t bytes = read_file(fd, {&range, 1});
         if (bytes < 0) return bad_file(call, fd, static_cast<int>(bytes));
         if (got != nullptr) *got = static_cast<size_t>(bytes);
         else if (static_cast<uint64_t>(bytes) < size)

@@ -5,15 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 
 namespace sidra {
 
 enum class FileReads { kUring, kPread };
 
-// Reads `size` bytes of `fd` from `offset` on. Returns the number of bytes read (less at the end of the file) or
-// -errno; no read is in flight on return. `used` (if given) returns the method.
-int64_t read_file(int fd, uint64_t offset, std::byte* memory, size_t size, FileReads preferred = FileReads::kUring,
-                  FileReads* used = nullptr);
+// A part of a file, and where it goes.
+struct FileRange {
+    uint64_t offset;
+    std::byte* memory;
+    size_t size;
+};
+
+// Gets what was read, in the order of the ranges and of their bytes, while the kernel reads what follows: bytes `at` to
+// `at` + `size` of a range. Returns false to stop.
+using FilePiece = std::function<bool(size_t range, size_t at, size_t size)>;
+
+// Reads the ranges of `fd`. Returns the number of bytes of all ranges before the file's end or the piece at which
+// `piece` (if given) stopped, or -errno; no read is in flight on return. `direct`: the same file, opened with O_DIRECT,
+// or -1; it reads what lies at multiples of a page in the file and in memory, unless the kernel refuses that. `used`
+// (if given) returns the method.
+int64_t read_file(int fd, std::span<const FileRange> ranges, const FilePiece& piece = {},
+                  FileReads preferred = FileReads::kUring, int direct = -1, FileReads* used = nullptr);
 
 }  // namespace sidra
 

@@ -25,7 +25,8 @@ sidra_status load_constants(const char* call, sidra_model* model) {
     if (const sidra_status status = DeviceMemory::create_readonly(call, model->context, section->size(), &memory);
         status != SIDRA_OK)
         return fail_part(call, *model, "constants", status);
-    SIDRA_TRY(model->file.read(call, *section, "constants", memory->host()));
+    const SectionRead part{section, memory->host(), "constants"};
+    SIDRA_TRY(model->file.read(call, {&part, 1}));
     model->constants = adopt_memory(model->context, std::move(memory), true, false);
     return SIDRA_OK;
 }

@@ -26,10 +26,12 @@ sidra_status ModelCalibration::read(const char* call, sidra_context* context, co
         SIDRA_TRY(sidra_buffer_create(handle_of(context), end + products, SIDRA_BUFFER_HOST, &memory));
         void* address = nullptr;
         sidra_status status = sidra_buffer_map(memory, &address);
-        for (uint32_t i = 0; status == SIDRA_OK && i < vectors.size(); ++i)
+        std::vector<SectionRead> parts;
+        for (uint32_t i = 0; i < vectors.size(); ++i)
             if (vectors[i].count != 0)
-                status = file.read(call, *matrices[i]->calibration(), calibration_name(file.manifest(), i),
-                                   static_cast<std::byte*>(address) + vectors[i].offset);
+                parts.push_back({matrices[i]->calibration(), static_cast<std::byte*>(address) + vectors[i].offset,
+                                 calibration_name(file.manifest(), i)});
+        if (status == SIDRA_OK) status = file.read(call, parts);
         if (status != SIDRA_OK) {
             static_cast<void>(sidra_buffer_destroy(memory));
             return status;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "model.h"
 #include "report_line.h"
@@ -39,6 +41,7 @@ class Creation {
 
     sidra_status run() {
         SIDRA_TRY(find_room());
+        SIDRA_TRY(read_values());
         // What the file has placed comes first, so that nothing else takes its crossbars.
         for (uint32_t i = 0; i < model_.matrices.size(); ++i)
             if (missing(i) && manifest_.matrices()->Get(i)->crossbars() != nullptr) SIDRA_TRY(make_placed(i));
@@ -64,12 +67,8 @@ class Creation {
 
     // Before anything is read.
     sidra_status find_room() {
-        uint64_t bytes = 0;
-        for (uint32_t i = 0; i < model_.matrices.size(); ++i) {
-            if (!missing(i)) continue;
-            needed_ += fewest_crossbars(*manifest_.matrices()->Get(i));
-            bytes = std::max(bytes, manifest_.matrices()->Get(i)->data()->size());
-        }
+        for (uint32_t i = 0; i < model_.matrices.size(); ++i)
+            if (missing(i)) needed_ += fewest_crossbars(*manifest_.matrices()->Get(i));
         auto info = SIDRA_INIT(sidra_device_info);
         SIDRA_TRY(sidra_device_get_info(handle_of(model_.context->device), &info));
         if (needed_ > info.crossbars_free)
@@ -78,19 +77,44 @@ class Creation {
                         "models, or evict names",
                         model_.file.path(), needed_, info.crossbars_free, info.crossbars_total);
         free_ = info.crossbars_free;
-        values_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
         made_.reserve(model_.matrices.size());
         return SIDRA_OK;
+    }
+
+    // All of them at once, before any crossbar is taken: the storage never waits.
+    sidra_status read_values() {
+        values_.resize(model_.matrices.size());
+        std::vector<SectionRead> parts;
+        std::vector<uint32_t> indices;
+        for (uint32_t i = 0; i < model_.matrices.size(); ++i) {
+            if (!missing(i)) continue;
+            const format::Matrix& matrix = *manifest_.matrices()->Get(i);
+            const std::string name = matrix_name(manifest_, i);
+            if (const sidra_status status = stage_memory(call_, model_.context, matrix.k(), matrix.n(), &values_[i]);
+                status != SIDRA_OK)
+                return fail_part(call_, model_, name, status);
+            parts.push_back({matrix.data(), values_[i].memory->host(), name});
+            indices.push_back(i);
+        }
+        return model_.file.read(call_, parts, [&](size_t part, size_t at, size_t size) {
+            Position& first = values_[indices[part]].minus_128;
+            if (first.found) return;
+            const std::byte* const values = parts[part].memory;
+            const void* const found = std::memchr(values + at, 0x80, size);
+            if (found == nullptr) return;
+            const auto index = static_cast<uint64_t>(static_cast<const std::byte*>(found) - values);
+            const uint32_t n = manifest_.matrices()->Get(indices[part])->n();
+            first = {true, static_cast<uint32_t>(index / n), static_cast<uint32_t>(index % n)};
+        });
     }
 
     sidra_status make(uint32_t index) {
         const format::Matrix& matrix = *manifest_.matrices()->Get(index);
         const std::string name = matrix_name(manifest_, index);
-        SIDRA_TRY(model_.file.read(call_, *matrix.data(), name, values_.get()));
         auto options = SIDRA_INIT(sidra_weights_options);
         options.encoding = choose_encoding(matrix);
         sidra_weights* weights = nullptr;
-        if (const sidra_status status = create(matrix, &options, &weights); status != SIDRA_OK)
+        if (const sidra_status status = create(index, &options, &weights); status != SIDRA_OK)
             return fail_part(call_, model_, name, status);
         return add(index, weights);
     }
@@ -111,9 +135,8 @@ class Creation {
             ++displaced_;
             return SIDRA_OK;
         }
-        SIDRA_TRY(model_.file.read(call_, *matrix.data(), name, values_.get()));
         sidra_weights* weights = nullptr;
-        const sidra_status status = create(matrix, &options, &weights);
+        const sidra_status status = create(index, &options, &weights);
         bool good = status == SIDRA_OK;
         if (!good && status != SIDRA_ERROR_BUSY && status != SIDRA_ERROR_NOT_REPRESENTABLE &&
             status != SIDRA_ERROR_OUT_OF_CROSSBARS)
@@ -138,16 +161,17 @@ class Creation {
     bool has_limit() const { return manifest_.bad_cells() != UINT32_MAX; }
 
     // Of the values that were read.
-    sidra_status create(const format::Matrix& matrix, sidra_weights_options* options, sidra_weights** weights) const {
+    sidra_status create(uint32_t index, sidra_weights_options* options, sidra_weights** weights) const {
+        const format::Matrix& matrix = *manifest_.matrices()->Get(index);
         options->label = matrix.name()->c_str();
-        return sidra_weights_create_s8(handle_of(model_.context), matrix.k(), matrix.n(),
-                                       reinterpret_cast<const int8_t*>(values_.get()), matrix.n(), nullptr, options,
-                                       weights);
+        return create_weights(call_, model_.context, matrix.k(), matrix.n(), values_[index],
+                              std::vector<float>(matrix.n(), 1.0f), *options, weights);
     }
 
     sidra_status add(uint32_t index, sidra_weights* weights) {
         model_.matrices[index].store(weights, std::memory_order_release);
         made_.push_back(index);
+        values_[index] = {};
         auto info = SIDRA_INIT(sidra_weights_info);
         SIDRA_TRY(sidra_weights_get_info(weights, &info));
         free_ -= std::min<uint64_t>(free_, info.crossbars);
@@ -167,8 +191,8 @@ class Creation {
     const char* const call_;
     sidra_model& model_;
     const format::Model& manifest_;
-    uint64_t needed_ = 0, free_ = 0;       // crossbars: of the matrices to come, and on the device
-    std::unique_ptr<std::byte[]> values_;  // of one matrix
+    uint64_t needed_ = 0, free_ = 0;    // crossbars: of the matrices to come, and on the device
+    std::vector<StagedValues> values_;  // of each matrix that had no weights
     std::vector<uint32_t> made_;
     uint32_t displaced_ = 0;  // matrices that are not where the file has placed them
     uint32_t reduced_ = 0;    // matrices that would be differential if there were more crossbars

@@ -4,14 +4,22 @@
 #define SIDRA_MODEL_FILE_H
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "check.h"
 #include "status.h"
 
 namespace sidra {
+
+// A section, and memory of its size. what: the part of the model, for messages.
+struct SectionRead {
+    const format::Section* section;
+    std::byte* memory;
+    std::string what;
+};
 
 class ModelFile {
    public:
@@ -36,10 +44,13 @@ class ModelFile {
     // For messages.
     const std::string& path() const { return path_; }
     const format::Model& manifest() const { return manifest_.model(); }
-    // Reads a section into memory of its size, and checks its hash. what: the part of the model, for messages.
-    sidra_status read(const char* call, const format::Section& section, std::string_view what, std::byte* memory) const;
+    // Reads sections, and checks their hashes. seen (if given): gets the bytes of each part while they are in the
+    // processor's cache, piece by piece in their order: `size` bytes from `at` on.
+    using Seen = std::function<void(size_t part, size_t at, size_t size)>;
+    sidra_status read(const char* call, std::span<const SectionRead> parts, const Seen& seen = {}) const;
 
    private:
+    bool in_memory(std::span<const SectionRead> parts) const;
     sidra_status read_bytes(const char* call, uint64_t offset, std::byte* memory, size_t size) const;
 
     std::string path_;

@@ -85,76 +85,11 @@ int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights
     return error;
 }
 
-sidra_status create_weights(const char* call, sidra_context* context, const Matrix<int8_t>& values,
-                            std::vector<float> scale, const sidra_weights_options& options, sidra_weights** weights) {
-    const uint32_t k = values.rows, n = values.cols;
-    const Position too_small = find_minus_128(values);
-    if (too_small.found && options.encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
-        return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
-                    "the value in row {}, column {} is -128, but the differential encoding holds -127..127; change the "
-                    "value, or "
-                    "use SIDRA_WEIGHTS_OFFSET",
-                    too_small.row, too_small.col);
-
-    sidra_ioctl_device_query device{};
-    SIDRA_TRY(query_device(call, *context, &device));
-    sidra_weights_encoding encoding = options.encoding;
-    sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
-    if (const uint64_t tiles = tiles_down(k) * tiles_across(n, encoding);
-        options.crossbars != nullptr && options.crossbar_count != tiles)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "options.crossbars has {} crossbars, but {} x {} {} weights have {} tiles", options.crossbar_count,
-                    k, n, encoding_name(encoding), tiles);
-    const uint64_t needed_differential = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
-    if (encoding == SIDRA_WEIGHTS_AUTO) {
-        reason = too_small.found                           ? SIDRA_ENCODING_VALUE
-                 : needed_differential > device.xbars_free ? SIDRA_ENCODING_CROSSBARS
-                                                           : SIDRA_ENCODING_PREFERRED;
-        encoding = reason == SIDRA_ENCODING_PREFERRED ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
-    }
-
-    std::unique_ptr<DeviceMemory> memory;
-    SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
-    for (uint32_t r = 0; r < k; ++r) std::memcpy(memory->host() + uint64_t{r} * n, values.row(r), n);
-    auto staging = std::make_shared<Staging>(std::move(memory));
-
-    uint32_t rights = SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_PROGRAM;
-    if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
-    WeightsGrant grant{};
-    std::string detail;
-    int error =
-        take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant, &detail);
-    if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
-        reason = SIDRA_ENCODING_CROSSBARS;
-        error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, {}, &grant, &detail);
-    }
-    if (error == -EBUSY)
-        return fail(SIDRA_ERROR_BUSY, call, "{}; let the driver choose, or give others in options.crossbars", detail);
-    if (error == -ENOSPC)
-        return fail(
-            SIDRA_ERROR_OUT_OF_CROSSBARS, call,
-            "{} x {} {} weights need {} crossbars, but {} of {} are free; destroy weights, or evict names{}", k, n,
-            encoding_name(encoding), tiles_down(k) * tiles_across(n, encoding), device.xbars_free, device.xbars_total,
-            encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? ", or use SIDRA_WEIGHTS_OFFSET, which needs half as many" : "");
-    if (error != 0)
-        return fail_errno(call, error, fmt::format("reserving crossbars for {} x {} weights", k, n), detail);
-    sidra_weights* made = nullptr;
-    SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
-    made->staging = std::move(staging);
-    made->scale_address = made->on_device->address();  // also of factors that are all 1, because they may change
-    made->encoding_reason = reason;
-    if (options.label != nullptr) set_label(made, options.label);
-    if (reason == SIDRA_ENCODING_VALUE)
-        report_line(
-            fmt::format("weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is "
-                        "-128 and differential holds -127..127; their error is about 1.5 times as large",
-                        made->id, k, n, too_small.row, too_small.col));
-    else if (reason == SIDRA_ENCODING_CROSSBARS)
-        report_line(
-            fmt::format("weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars "
-                        "and {} are free; their error is about 1.5 times as large",
-                        made->id, k, n, needed_differential, device.xbars_free));
-    *weights = handle_of(made);
+sidra_status stage(const char* call, sidra_context* context, const Matrix<int8_t>& values, StagedValues* staged) {
+    SIDRA_TRY(stage_memory(call, context, values.rows, values.cols, staged));
+    for (uint32_t r = 0; r < values.rows; ++r)
+        std::memcpy(staged->memory->host() + uint64_t{r} * values.cols, values.row(r), values.cols);
+    staged->minus_128 = find_minus_128(values);
     return SIDRA_OK;
 }
 
@@ -194,6 +129,81 @@ Known known_progress(sidra_weights* weights) {
 }
 
 }  // namespace
+
+sidra_status stage_memory(const char* call, sidra_context* context, uint32_t k, uint32_t n, StagedValues* values) {
+    std::unique_ptr<DeviceMemory> memory;
+    SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
+    *values = {std::make_shared<Staging>(std::move(memory)), {}};
+    return SIDRA_OK;
+}
+
+sidra_status create_weights(const char* call, sidra_context* context, uint32_t k, uint32_t n,
+                            const StagedValues& values, std::vector<float> scale, const sidra_weights_options& options,
+                            sidra_weights** weights) {
+    const Position& too_small = values.minus_128;
+    if (too_small.found && options.encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
+        return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
+                    "the value in row {}, column {} is -128, but the differential encoding holds -127..127; change the "
+                    "value, or "
+                    "use SIDRA_WEIGHTS_OFFSET",
+                    too_small.row, too_small.col);
+
+    sidra_ioctl_device_query device{};
+    SIDRA_TRY(query_device(call, *context, &device));
+    sidra_weights_encoding encoding = options.encoding;
+    sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
+    if (const uint64_t tiles = tiles_down(k) * tiles_across(n, encoding);
+        options.crossbars != nullptr && options.crossbar_count != tiles)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "options.crossbars has {} crossbars, but {} x {} {} weights have {} tiles", options.crossbar_count,
+                    k, n, encoding_name(encoding), tiles);
+    const uint64_t needed_differential = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
+    if (encoding == SIDRA_WEIGHTS_AUTO) {
+        reason = too_small.found                           ? SIDRA_ENCODING_VALUE
+                 : needed_differential > device.xbars_free ? SIDRA_ENCODING_CROSSBARS
+                                                           : SIDRA_ENCODING_PREFERRED;
+        encoding = reason == SIDRA_ENCODING_PREFERRED ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
+    }
+
+    uint32_t rights = SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_PROGRAM;
+    if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
+    WeightsGrant grant{};
+    std::string detail;
+    int error =
+        take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant, &detail);
+    if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
+        reason = SIDRA_ENCODING_CROSSBARS;
+        error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, {}, &grant, &detail);
+    }
+    if (error == -EBUSY)
+        return fail(SIDRA_ERROR_BUSY, call, "{}; let the driver choose, or give others in options.crossbars", detail);
+    if (error == -ENOSPC)
+        return fail(
+            SIDRA_ERROR_OUT_OF_CROSSBARS, call,
+            "{} x {} {} weights need {} crossbars, but {} of {} are free; destroy weights, or evict names{}", k, n,
+            encoding_name(encoding), tiles_down(k) * tiles_across(n, encoding), device.xbars_free, device.xbars_total,
+            encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? ", or use SIDRA_WEIGHTS_OFFSET, which needs half as many" : "");
+    if (error != 0)
+        return fail_errno(call, error, fmt::format("reserving crossbars for {} x {} weights", k, n), detail);
+    sidra_weights* made = nullptr;
+    SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
+    made->staging = values.memory;
+    made->scale_address = made->on_device->address();  // also of factors that are all 1, because they may change
+    made->encoding_reason = reason;
+    if (options.label != nullptr) set_label(made, options.label);
+    if (reason == SIDRA_ENCODING_VALUE)
+        report_line(
+            fmt::format("weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is "
+                        "-128 and differential holds -127..127; their error is about 1.5 times as large",
+                        made->id, k, n, too_small.row, too_small.col));
+    else if (reason == SIDRA_ENCODING_CROSSBARS)
+        report_line(
+            fmt::format("weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars "
+                        "and {} are free; their error is about 1.5 times as large",
+                        made->id, k, n, needed_differential, device.xbars_free));
+    *weights = handle_of(made);
+    return SIDRA_OK;
+}
 
 sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,
                           size_t element) {
@@ -281,7 +291,9 @@ sidra_status sidra_weights_create_s8(sidra_context* context, uint32_t k, uint32_
         if (bad != factors.end())
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale[{}] is {}; factors must be finite",
                         bad - factors.begin(), *bad);
-        return create_weights(call, context, {data, k, n, stride}, std::move(factors), whole, weights);
+        StagedValues values;
+        SIDRA_TRY(stage(call, context, {data, k, n, stride}, &values));
+        return create_weights(call, context, k, n, values, std::move(factors), whole, weights);
     });
 }
 
@@ -296,9 +308,11 @@ sidra_status sidra_weights_create_f32(sidra_context* context, uint32_t k, uint32
         SIDRA_TRY(check_shape(call, k, n, data, stride, sizeof *data));
         SIDRA_TRY(check_room(call, *context, k, n, whole.encoding));
         std::vector<float> factors;
-        std::vector<int8_t> values;
-        SIDRA_TRY(quantise(call, {data, k, n, stride}, &factors, &values));
-        return create_weights(call, context, {values.data(), k, n, n}, std::move(factors), whole, weights);
+        std::vector<int8_t> codes;
+        SIDRA_TRY(quantise(call, {data, k, n, stride}, &factors, &codes));
+        StagedValues values;
+        SIDRA_TRY(stage(call, context, {codes.data(), k, n, n}, &values));
+        return create_weights(call, context, k, n, values, std::move(factors), whole, weights);
     });
 }
 

@@ -15,6 +15,7 @@
 #include "handle.h"
 #include "memory.h"
 #include "queue.h"
+#include "weights_values.h"
 
 namespace sidra {
 
@@ -82,6 +83,17 @@ struct WeightsGrant {
 sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant,
                            std::vector<float> scale, sidra_weights** weights);
 void drop_grant(const sidra_context& context, uint32_t index);
+
+// The values of weights, dense, in the memory that they are programmed from.
+struct StagedValues {
+    std::shared_ptr<Staging> memory;
+    Position minus_128;  // the first -128, which differential encoding cannot represent
+};
+sidra_status stage_memory(const char* call, sidra_context* context, uint32_t k, uint32_t n, StagedValues* values);
+// Weights of staged values. scale: n factors. weights: the new handle of the C interface.
+sidra_status create_weights(const char* call, sidra_context* context, uint32_t k, uint32_t n,
+                            const StagedValues& values, std::vector<float> scale, const sidra_weights_options& options,
+                            sidra_weights** weights);
 
 // Checks that the caller's rows, `stride` elements apart, do not overflow the address space. rows > 0.
 sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +54,8 @@ class FileReadsTest : public testing::TestWithParam<FileReads> {
    protected:
     int64_t read(const File& file, uint64_t offset, std::vector<std::byte>& into) const {
         auto used = GetParam() == FileReads::kUring ? FileReads::kPread : FileReads::kUring;
-        const int64_t got = read_file(file.fd, offset, into.data(), into.size(), GetParam(), &used);
+        const FileRange range{offset, into.data(), into.size()};
+        const int64_t got = read_file(file.fd, {&range, 1}, {}, GetParam(), -1, &used);
         EXPECT_EQ(used, GetParam());
         return got;
     }
@@ -77,11 +80,60 @@ TEST_P(FileReadsTest, EndWhereTheFileEnds) {
     EXPECT_EQ(0, read(file, kLarge + 1, more));
 }
 
+// Ranges of all sizes and alignments, of which the last ends behind the file.
+TEST_P(FileReadsTest, PiecesComeInTheirOrder) {
+    const File file(kLarge);
+    struct Part {
+        uint64_t offset;
+        size_t size;
+    };
+    const Part parts[] = {{4096, 30u << 20}, {0, 5},    {8192, 4096},          {12'288, 1},
+                          {4096, 4097},      {1, 8192}, {32u << 20, 10u << 20}};
+    const size_t in_file = kLarge - (32u << 20);
+    std::vector<std::byte> memory(45u << 20);
+    std::vector<FileRange> ranges;
+    auto* next = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 4095) / 4096 * 4096);
+    int64_t expected = 0;
+    for (const Part& part : parts) {
+        ranges.push_back({part.offset, next, part.size});
+        next += (part.size + 4095) / 4096 * 4096;
+        expected += static_cast<int64_t>(&part == std::end(parts) - 1 ? in_file : part.size);
+    }
+    const int direct = open(fmt::format("/proc/self/fd/{}", file.fd).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    for (const int fd : {-1, direct}) {
+        std::fill(memory.begin(), memory.end(), std::byte{0});
+        size_t range = 0, at = 0;
+        const auto piece = [&](size_t i, size_t from, size_t size) {
+            if (at == ranges[range].size) range++, at = 0;
+            EXPECT_EQ(range, i);
+            EXPECT_EQ(at, from);
+            EXPECT_EQ(0, std::memcmp(ranges[i].memory + from, file.bytes.data() + ranges[i].offset + from, size));
+            at += size;
+            return true;
+        };
+        EXPECT_EQ(expected, read_file(file.fd, ranges, piece, GetParam(), fd));
+        EXPECT_EQ(std::size(parts) - 1, range);
+        EXPECT_EQ(in_file, at);
+    }
+    if (direct >= 0) close(direct);
+}
+
+TEST_P(FileReadsTest, StopsWhenToldTo) {
+    const File file(kLarge);
+    std::vector<std::byte> memory(kLarge);
+    const FileRange range{0, memory.data(), memory.size()};
+    int pieces = 0;
+    const auto third = [&](size_t, size_t, size_t) { return ++pieces < 3; };
+    EXPECT_EQ(2 << 20, read_file(file.fd, {&range, 1}, third, GetParam()));
+    EXPECT_EQ(3, pieces);
+}
+
 TEST_P(FileReadsTest, ErrorsAreTheKernels) {
     std::vector<std::byte> memory(kLarge);
-    EXPECT_EQ(-EBADF, read_file(-1, 0, memory.data(), memory.size(), GetParam()));
+    const FileRange range{0, memory.data(), memory.size()};
+    EXPECT_EQ(-EBADF, read_file(-1, {&range, 1}, {}, GetParam()));
     const int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    EXPECT_EQ(-EISDIR, read_file(folder, 0, memory.data(), memory.size(), GetParam()));
+    EXPECT_EQ(-EISDIR, read_file(folder, {&range, 1}, {}, GetParam()));
     close(folder);
 }
 
@@ -105,7 +157,8 @@ TEST(FileReadsRefused, RingFallsBackToPread) {
             _exit(1);
         void* memory = mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         FileReads used = FileReads::kUring;
-        const int64_t got = read_file(file.fd, 0, static_cast<std::byte*>(memory), kLarge, FileReads::kUring, &used);
+        const FileRange range{0, static_cast<std::byte*>(memory), kLarge};
+        const int64_t got = read_file(file.fd, {&range, 1}, {}, FileReads::kUring, -1, &used);
         if (got != static_cast<int64_t>(kLarge) || used != FileReads::kPread) _exit(2);
         _exit(std::memcmp(memory, file.bytes.data(), kLarge) == 0 ? 0 : 3);
     }
