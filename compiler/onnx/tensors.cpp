@@ -166,7 +166,9 @@ mlir::Value Tensors::constant(xnn::Build& build, const onnx::TensorProto& tensor
     const mlir::RankedTensorType type =
         build.tensor(shape, element_type(build.builder().getContext(), tensor.data_type()));
     const Kept kept = bytes(tensor, type);
-    if (kept.bytes.size() < kStoredBytes) return build.constant(elements_from(kept.bytes, type));
+    const mlir::Type element = type.getElementType();
+    const bool positions = element.isIntOrIndex() && !element.isInteger(8) && type.getNumElements() <= xnn::kFoldLimit;
+    if (positions || kept.bytes.size() < kStoredBytes) return build.constant(elements_from(kept.bytes, type));
     return build.constant(xnn::ValuesAttr::get(type.getContext(), tensor.name(), store_.add(kept.bytes, kept.owner)),
                           type);
 }

@@ -17,7 +17,8 @@
 
 namespace sidra::compiler {
 
-// Constants of at least this many bytes go to the store.
+// Constants of at least this many bytes go to the store, unless they are masks, indices or positions: masks and shapes
+// are computed from them, which can be done here if they have at most xnn::kFoldLimit elements.
 inline constexpr size_t kStoredBytes = 1024;
 
 // The element type with a number of onnx::TensorProto::DataType. Throws BuildError if the chip has no such type.

@@ -106,6 +106,9 @@ constexpr const char* kRowCodes[] = {
     "epilogue:",
 };
 
+// Instructions of a vector that is stored and loaded rather than computed again.
+constexpr unsigned kCostKept = 4;
+
 class Generator {
    public:
     explicit Generator(xnn::GroupOp group)
@@ -204,7 +207,7 @@ class Generator {
             if (op.getNumResults() != 1) continue;
             const Value value = op.getResult(0);
             const auto found = vectors_.find(value.getAsOpaquePointer());
-            if (found == vectors_.end() || kept_.contains(value.getAsOpaquePointer()) || cost(value) < 8 ||
+            if (found == vectors_.end() || kept_.contains(value.getAsOpaquePointer()) || cost(value) < kCostKept ||
                 !needed_after(value))
                 continue;
             for (unsigned i = 0; i < results_; i++) {
@@ -230,7 +233,7 @@ class Generator {
     unsigned cost(Value value) {
         mlir::Operation* const op = value.getDefiningOp();
         if (op == nullptr || constant(value) || is_scalar(value)) return 1;
-        if (op == product_) return 1;
+        if (op == product_) return mlir::isa<xnn::MatmulOp>(op) ? 1 : is_layer_of_codes() ? 3 : 6;
         unsigned sum = 1;
         if (auto unary = mlir::dyn_cast<xnn::UnaryOp>(op)) {
             const auto f = unary.getFunction();

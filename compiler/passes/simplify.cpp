@@ -182,6 +182,58 @@ struct Activations : mlir::OpRewritePattern<xnn::BinaryOp> {
     }
 };
 
+// x + 0 = x for a product: a sum that begins with 0 is never -0.
+struct AddNothing : mlir::OpRewritePattern<xnn::BinaryOp> {
+    using OpRewritePattern::OpRewritePattern;
+
+    LogicalResult matchAndRewrite(xnn::BinaryOp op, mlir::PatternRewriter& rewriter) const override {
+        if (op.getFunction() != xnn::Binary::add) return failure();
+        for (const auto& [sum, nothing] : {std::pair{op.getLhs(), op.getRhs()}, {op.getRhs(), op.getLhs()}}) {
+            if (!sum.getDefiningOp<xnn::MatmulOp>() || sum.getType() != op.getType() || number(nothing) != 0.0) continue;
+            rewriter.replaceOp(op, sum);
+            return success();
+        }
+        return failure();
+    }
+};
+
+// isnan(p) ? 0 : p with p = softmax(x), as attention has it for rows of which nothing is left by its mask. All of a row
+// is NaN, or nothing: e = exp(x - max(x)) is at most 1, and their sum at least 1, unless it is NaN. So one test of the
+// inverse of the sum does for the row.
+struct TestRows : mlir::OpRewritePattern<xnn::SelectOp> {
+    using OpRewritePattern::OpRewritePattern;
+
+    LogicalResult matchAndRewrite(xnn::SelectOp op, mlir::PatternRewriter& rewriter) const override {
+        auto test = op.getCondition().getDefiningOp<xnn::BinaryOp>();
+        if (!test || test.getFunction() != xnn::Binary::ne || test.getLhs() != test.getRhs() ||
+            test.getLhs() != op.getNo())
+            return failure();
+        auto scaled = op.getNo().getDefiningOp<xnn::BinaryOp>();
+        if (!scaled || scaled.getFunction() != xnn::Binary::mul) return failure();
+        const Value inverse = scaled.getRhs();
+        if (!is_inverse_of_sum(inverse, scaled.getLhs()) || !is_exp_below_one(scaled.getLhs())) return failure();
+        const auto mask = type_of(inverse).clone(rewriter.getI1Type());
+        const Value bad = rewriter.create<xnn::BinaryOp>(test.getLoc(), mask, xnn::Binary::ne, inverse, inverse);
+        rewriter.modifyOpInPlace(op, [&] { op.getConditionMutable().assign(bad); });
+        return success();
+    }
+
+    static bool is_inverse_of_sum(Value value, Value of) {
+        auto quotient = value.getDefiningOp<xnn::BinaryOp>();
+        if (!quotient || quotient.getFunction() != xnn::Binary::div || number(quotient.getLhs()) != 1.0) return false;
+        auto sum = quotient.getRhs().getDefiningOp<xnn::ReduceOp>();
+        return sum && sum.getFunction() == xnn::Reduction::sum && sum.getInput() == of;
+    }
+    static bool is_exp_below_one(Value value) {
+        auto exp = value.getDefiningOp<xnn::UnaryOp>();
+        if (!exp || exp.getFunction() != xnn::Unary::exp) return false;
+        auto difference = exp.getInput().getDefiningOp<xnn::BinaryOp>();
+        if (!difference || difference.getFunction() != xnn::Binary::sub) return false;
+        auto largest = difference.getRhs().getDefiningOp<xnn::ReduceOp>();
+        return largest && largest.getFunction() == xnn::Reduction::max && largest.getInput() == difference.getLhs();
+    }
+};
+
 class SimplifyPass : public mlir::PassWrapper<SimplifyPass, mlir::OperationPass<>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SimplifyPass)
@@ -189,7 +241,7 @@ class SimplifyPass : public mlir::PassWrapper<SimplifyPass, mlir::OperationPass<
     llvm::StringRef getDescription() const override { return "several operations become one that the chip has"; }
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
-        patterns.add<DivideOnce, ScaleLayers, Activations>(&getContext());
+        patterns.add<DivideOnce, ScaleLayers, Activations, AddNothing, TestRows>(&getContext());
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
     }
 };

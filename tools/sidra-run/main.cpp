@@ -79,7 +79,7 @@ void deploy(Stream& stream, const Model& model) {
 }
 
 struct Times {
-    std::vector<double> host_s;
+    std::vector<double> host_ns;
     Cost device;
 };
 
@@ -94,18 +94,20 @@ Times run_all(Stream& stream, const Model& model, uint32_t variant, const std::v
     for (uint32_t i = 0; i < repeat; ++i) {
         const auto start = std::chrono::steady_clock::now();
         stream.run(model, variant, from, to);
-        times.host_s.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        times.host_ns.push_back(
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
     }
     const Cost after = stream.device_time();
     times.device = {after.picoseconds - before.picoseconds, after.picojoules - before.picojoules};
-    std::ranges::sort(times.host_s);
+    std::ranges::sort(times.host_ns);
     return times;
 }
 
 void print_times(const Times& times) {
-    const double runs = static_cast<double>(times.host_s.size());
-    fmt::print("{} runs; each one: host {} (median; fastest {}), chip {}, {}\n", times.host_s.size(),
-               tools::scaled(times.host_s[times.host_s.size() / 2], "s"), tools::scaled(times.host_s.front(), "s"),
+    const double runs = static_cast<double>(times.host_ns.size());
+    fmt::print("{} runs; each one: host {} (median; fastest {}), chip {}, {}\n", times.host_ns.size(),
+               tools::scaled(times.host_ns[times.host_ns.size() / 2], "s", -3),
+               tools::scaled(times.host_ns.front(), "s", -3),
                tools::scaled(static_cast<double>(times.device.picoseconds) / runs, "s", -4),
                tools::scaled(static_cast<double>(times.device.picojoules) / runs, "J", -4));
 }
@@ -204,7 +206,7 @@ void run_stages(const Options& options, const std::vector<Array>& inputs, uint32
     const auto start = std::chrono::steady_clock::now();
     const uint32_t runs = std::max(options.repeat, 1u);
     run_pipeline(&pipeline, variant, inputs, &outputs, runs);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
     put_out(*last, variant, outputs, options);
     if (options.repeat == 0) return;
     std::string each;
@@ -213,7 +215,7 @@ void run_stages(const Options& options, const std::vector<Array>& inputs, uint32
             "{}{}", s == 0 ? "" : ", ",
             tools::scaled(static_cast<double>(pipeline.device_time(s).picoseconds - before[s]) / runs, "s", -4));
     fmt::print("{} runs; each one: host {} (mean, {} chips at once); chips, by stage: {}\n", runs,
-               tools::scaled(time.count() / runs, "s"), stages, each);
+               tools::scaled(time.count() / runs, "s", -3), stages, each);
 }
 
 void run_model(const Options& options) {

@@ -20,7 +20,7 @@ namespace {
 
 using vector::element_size;
 
-constexpr uint64_t kUnitMacs = 1u << 24;
+constexpr uint64_t kUnitMacs = 1u << 23;
 constexpr uint64_t kBytesPerOperation = 64;  // of input, which is read from a cache: less than its products take
 constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kInputBytes = 2u << 20;   // of input rows of a unit, before the prologue

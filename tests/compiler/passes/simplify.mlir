@@ -66,3 +66,43 @@ func.func @heads(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<2x4x4xf32>
   %6 = xnn.binary mul %5, %half : tensor<8x4xf32>, tensor<f32> -> tensor<8x4xf32>
   return %4, %6 : tensor<2x4x4xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// A mask of zeros changes no product, but may change the sign of another zero.
+// CHECK-LABEL: func.func @nothing
+func.func @nothing(%x: tensor<4x8xf32>, %y: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  // CHECK: %[[PRODUCT:.*]] = xnn.matmul %arg0, %arg1
+  // CHECK: %[[SUM:.*]] = xnn.binary add %arg0
+  // CHECK: return %[[PRODUCT]], %[[SUM]]
+  %zero = xnn.constant(dense<0.0> : tensor<4x8xf32>) : tensor<4x8xf32>
+  %0 = xnn.matmul %x, %y : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %1 = xnn.binary add %zero, %0 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %2 = xnn.binary add %x, %zero : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// All of a row of softmax is NaN, or nothing.
+// CHECK-LABEL: func.func @masked_softmax
+func.func @masked_softmax(%x: tensor<4x8xf32>, %e: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  // CHECK: %[[INVERSE:.*]] = xnn.binary div %{{.*}} -> tensor<4x1xf32>
+  // CHECK: %[[BAD:.*]] = xnn.binary ne %[[INVERSE]], %[[INVERSE]] : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x1xi1>
+  // CHECK: xnn.select %[[BAD]], %{{.*}}, %{{.*}} : tensor<4x1xi1>
+  // CHECK: %[[EACH:.*]] = xnn.binary ne %{{.*}} -> tensor<4x8xi1>
+  // CHECK: xnn.select %[[EACH]]
+  %zero = xnn.constant(dense<0.0> : tensor<f32>) : tensor<f32>
+  %0 = xnn.reduce max %x : tensor<4x8xf32> -> tensor<4x1xf32>
+  %1 = xnn.binary sub %x, %0 : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xf32>
+  %2 = xnn.unary exp %1 : tensor<4x8xf32>
+  %3 = xnn.reduce sum %2 : tensor<4x8xf32> -> tensor<4x1xf32>
+  %4 = xnn.binary div %2, %3 : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xf32>
+  %5 = xnn.binary ne %4, %4 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xi1>
+  %6 = xnn.select %5, %zero, %4 : tensor<4x8xi1>, tensor<f32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %7 = xnn.reduce sum %e : tensor<4x8xf32> -> tensor<4x1xf32>
+  %8 = xnn.binary div %e, %7 : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xf32>
+  %9 = xnn.binary ne %8, %8 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xi1>
+  %10 = xnn.select %9, %zero, %8 : tensor<4x8xi1>, tensor<f32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %6, %10 : tensor<4x8xf32>, tensor<4x8xf32>
+}
