@@ -17,8 +17,8 @@ from .residency import mark_written, program, programmed_by, release, residency,
 
 _Device = Union[int, str, torch.device, None]
 
-_MODES = ("int8", "digital", "cpu")
-_FALLBACKS = ("warn", "silent", "error")
+MATMUL_MODES = ("int8", "digital", "cpu")
+FALLBACK_MODES = ("warn", "silent", "error")
 
 
 def _index(device: _Device) -> int:
@@ -223,13 +223,13 @@ def mem_get_info(device: _Device = None) -> tuple[int, int]:
 
 def set_matmul_mode(mode: str) -> None:
     """How products with weights are computed: "int8" on crossbars (the default), "digital" by the chip's matrix engine in f32, "cpu"."""
-    if mode not in _MODES:
-        raise ValueError(f'set_matmul_mode: "{mode}" is none of {", ".join(_MODES)}')
-    _C.set_matmul_mode(_MODES.index(mode))
+    if mode not in MATMUL_MODES:
+        raise ValueError(f'set_matmul_mode: "{mode}" is none of {", ".join(MATMUL_MODES)}')
+    _C.set_matmul_mode(MATMUL_MODES.index(mode))
 
 
 def get_matmul_mode() -> str:
-    return _MODES[_C.matmul_mode()]
+    return MATMUL_MODES[_C.matmul_mode()]
 
 
 @contextlib.contextmanager
@@ -252,9 +252,9 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 def set_fallback(mode: str) -> None:
     """What happens when an operator does not run on the chip: "warn" (once for each operator), "silent" or "error"."""
-    if mode not in _FALLBACKS:
-        raise ValueError(f'set_fallback: "{mode}" is none of {", ".join(_FALLBACKS)}')
-    _C.set_fallback_mode(_FALLBACKS.index(mode))
+    if mode not in FALLBACK_MODES:
+        raise ValueError(f'set_fallback: "{mode}" is none of {", ".join(FALLBACK_MODES)}')
+    _C.set_fallback_mode(FALLBACK_MODES.index(mode))
 
 
 def fallbacks() -> list[dict[str, Any]]:
@@ -275,13 +275,13 @@ def reset_fallbacks() -> None:
 
 def _set_up_from_environment(environment: Mapping[str, str]) -> None:
     mode = environment.get("SIDRA_FALLBACK", "warn")
-    set_fallback(mode if mode in _FALLBACKS else "warn")
-    if mode not in _FALLBACKS:
-        print(f'sidra: SIDRA_FALLBACK="{mode}" is none of {", ".join(_FALLBACKS)}; taking "warn"', file=sys.stderr)
+    set_fallback(mode if mode in FALLBACK_MODES else "warn")
+    if mode not in FALLBACK_MODES:
+        print(f'sidra: SIDRA_FALLBACK="{mode}" is none of {", ".join(FALLBACK_MODES)}; taking "warn"', file=sys.stderr)
     mode = environment.get("SIDRA_MATMUL", "int8")
-    set_matmul_mode(mode if mode in _MODES else "int8")
-    if mode not in _MODES:
-        print(f'sidra: SIDRA_MATMUL="{mode}" is none of {", ".join(_MODES)}; taking "int8"', file=sys.stderr)
+    set_matmul_mode(mode if mode in MATMUL_MODES else "int8")
+    if mode not in MATMUL_MODES:
+        print(f'sidra: SIDRA_MATMUL="{mode}" is none of {", ".join(MATMUL_MODES)}; taking "int8"', file=sys.stderr)
     _C.set_residency_check(environment.get("SIDRA_CHECK_RESIDENCY", "0") not in ("", "0"))
     os.register_at_fork(after_in_child=_after_fork)
 

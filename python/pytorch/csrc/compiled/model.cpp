@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Compiled models on tensors of the device: torch.classes.sidra.Model, by which regions of torch.compile() run.
+// All that a call needs is here, in one step from Python: a region should cost little more than its device's work.
+#include <ATen/ops/empty.h>
+#include <torch/custom_class.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aten/arrays.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+#include "runtime/error.h"
+
+namespace sidra::pytorch {
+namespace {
+
+// What a tensor's content was when the model was compiled from it.
+struct Constant {
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+    uint64_t uid, generation;
+    int64_t offset;
+
+    explicit Constant(const at::Tensor& from)
+        : tensor(from.getIntrusivePtr()), uid(0), generation(0), offset(from.storage_offset()) {
+        const Block* block = block_of(from);
+        TORCH_CHECK(block != nullptr, "a weight of the compiled model is not in the device's memory");
+        uid = block->uid;
+        generation = block->generation.load(std::memory_order_relaxed);
+    }
+    bool is_current() const {
+        const auto held = tensor.lock();
+        if (!held) return false;
+        const Block* block = block_of(held->storage().data_ptr());
+        return block != nullptr && block->uid == uid &&
+               block->generation.load(std::memory_order_relaxed) == generation && held->storage_offset() == offset;
+    }
+};
+
+// Tensors of which the compiler makes constants, as they are now. Does not keep them alive.
+class Contents final : public torch::CustomClassHolder {
+   public:
+    explicit Contents(const std::vector<at::Tensor>& tensors) : tensors_(tensors.begin(), tensors.end()) {}
+    // Whether all of them still exist, and nothing has written to them.
+    bool are_current() const {
+        return std::all_of(tensors_.begin(), tensors_.end(),
+                           [](const Constant& tensor) { return tensor.is_current(); });
+    }
+
+   private:
+    const std::vector<Constant> tensors_;
+};
+
+// A model in the context that all tensors of its device have. Any thread; runs of one model take turns.
+class Model final : public torch::CustomClassHolder {
+   public:
+    Model(int64_t index, const std::string& path, c10::intrusive_ptr<Contents> constants)
+        : index_(static_cast<c10::DeviceIndex>(index)), constants_(std::move(constants)) {
+        check(sidra_model_load(device(index_).context(), path.c_str(), &model_));
+        // Of an event that was never recorded, nobody waits.
+        const sidra_status status = sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &last_);
+        if (status == SIDRA_OK && describe()) return;
+        static_cast<void>(sidra_model_destroy(model_));
+        static_cast<void>(sidra_event_destroy(last_));
+        if (status != SIDRA_OK) fail(status);
+        TORCH_CHECK_NOT_IMPLEMENTED(false, "PyTorch has no type for an input or output of the compiled model");
+    }
+    // Waits for its last run, which would fault the stream otherwise.
+    ~Model() override {
+        static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
+        static_cast<void>(sidra_model_destroy(model_));
+        static_cast<void>(sidra_event_destroy(last_));
+    }
+
+    // Queues the programming of its matrices. Throws if there is no room for them.
+    void deploy() {
+        const std::lock_guard guard(lock_);
+        deploy_on(take_turn());
+        end_turn();
+    }
+
+    // Queues a run of the first variant: copies the inputs to where the model has them, and the results to new tensors.
+    // Nothing is queued, and the list is empty, if a constant has changed or the inputs have other types or shapes.
+    std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
+        if (!constants_->are_current()) return {};
+        const c10::Device where(c10::DeviceType::PrivateUse1, index_);
+        if (inputs.size() != inputs_.size()) return {};
+        for (size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i].device() != where || inputs[i].scalar_type() != inputs_[i].dtype ||
+                inputs[i].sizes() != inputs_[i].shape)
+                return {};
+        const DeviceScope scope(where);
+        std::vector<at::Tensor> results;
+        results.reserve(outputs_.size());
+        for (const Place& output : outputs_)
+            results.push_back(at::empty(output.shape, at::device(where).dtype(output.dtype)));
+
+        const std::lock_guard guard(lock_);
+        sidra_stream* const stream = take_turn();
+        if (!programmed_) deploy_on(stream);
+        sidra_buffer* buffer = nullptr;
+        check(sidra_model_get_buffer(model_, 0, &buffer));
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            if (inputs_[i].bytes == 0) continue;
+            const at::Tensor from = inputs[i].contiguous();
+            check(sidra_copy_async(stream, {buffer, inputs_[i].offset}, place_of(from), inputs_[i].bytes));
+        }
+        check(sidra_model_run_async(stream, model_, 0));
+        for (size_t i = 0; i < results.size(); ++i)
+            if (outputs_[i].bytes != 0)
+                check(sidra_copy_async(stream, place_of(results[i]), {buffer, outputs_[i].offset}, outputs_[i].bytes));
+        end_turn();
+        return results;
+    }
+
+   private:
+    // An input or output in the model's memory.
+    struct Place {
+        at::ScalarType dtype;
+        std::vector<int64_t> shape;
+        size_t offset, bytes;
+    };
+
+    // Returns false if PyTorch lacks a type.
+    bool describe() {
+        auto info = SIDRA_INIT(sidra_model_variant_info);
+        check(sidra_model_get_variant(model_, 0, &info));
+        const auto add = [](const sidra_model_tensor& tensor, std::vector<Place>* places) {
+            for (const at::ScalarType dtype : {at::kFloat, at::kLong, at::kBool, at::kInt, at::kHalf, at::kBFloat16,
+                                               at::kByte, at::kChar, at::kShort}) {
+                if (type_of(dtype) != tensor.type) continue;
+                places->push_back({dtype, {tensor.shape, tensor.shape + tensor.rank}, tensor.offset, tensor.bytes});
+                return true;
+            }
+            return false;
+        };
+        bool known = true;
+        auto tensor = SIDRA_INIT(sidra_model_tensor);
+        for (uint32_t i = 0; i < info.inputs; ++i) {
+            check(sidra_model_get_input(model_, 0, i, &tensor));
+            known &= add(tensor, &inputs_);
+        }
+        for (uint32_t i = 0; i < info.outputs; ++i) {
+            check(sidra_model_get_output(model_, 0, i, &tensor));
+            known &= add(tensor, &outputs_);
+        }
+        return known;
+    }
+
+    // Runs use one memory, so a stream waits for what another one has queued with it. The lock is held.
+    sidra_stream* take_turn() {
+        sidra_stream* const stream = current_stream(index_);
+        const sidra_stream* const before = std::exchange(used_by_, stream);
+        if (before != nullptr && before != stream) check(sidra_stream_wait_event(stream, last_));
+        return stream;
+    }
+    void end_turn() { check(sidra_event_record(last_, used_by_)); }
+
+    // Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
+    void deploy_on(sidra_stream* stream) {
+        check(sidra_model_deploy_async(stream, model_));
+        auto info = SIDRA_INIT(sidra_model_info);
+        check(sidra_model_get_info(model_, &info));
+        programmed_ = info.deployed;
+    }
+
+    const c10::DeviceIndex index_;
+    const c10::intrusive_ptr<Contents> constants_;
+    std::vector<Place> inputs_, outputs_;
+    sidra_model* model_ = nullptr;
+    std::mutex lock_;
+    sidra_event* last_ = nullptr;      // behind the latest run
+    sidra_stream* used_by_ = nullptr;  // for it
+    bool programmed_ = false;
+};
+
+TORCH_LIBRARY_FRAGMENT(sidra, m) {
+    m.class_<Contents>("Contents")
+        .def(torch::init<const std::vector<at::Tensor>&>())
+        .def("are_current", &Contents::are_current);
+    m.class_<Model>("Model")
+        .def(torch::init<int64_t, const std::string&, c10::intrusive_ptr<Contents>>())
+        .def("deploy", &Model::deploy)
+        .def("run", &Model::run);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch

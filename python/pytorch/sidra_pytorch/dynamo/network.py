@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""From a captured graph to what the compiler takes: a program of PyTorch's exporter, on the CPU, with weights as constants and fixed shapes."""
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+from torch.export.graph_signature import OutputKind
+
+
+class Refused(Exception):
+    """The compiler cannot take the graph; the text names the operator."""
+
+
+class Network(NamedTuple):
+    program: torch.export.ExportedProgram
+    inputs: list[int]
+    """The arguments of the graph that are inputs of the program, in its order."""
+    names: list[str]
+    """Of these inputs."""
+
+
+def results_of(graph_module: fx.GraphModule) -> Sequence[Any]:
+    """What the graph returns: nodes, and values that are the same in each run."""
+    output: Any = graph_module.graph.output_node()
+    return output.args[0]
+
+
+def network_of(graph_module: fx.GraphModule, arguments: Sequence[Any], weights: Sequence[int]) -> Network:
+    """The graph for these arguments: those with the numbers in `weights` are constants, as are all that are no tensors."""
+    module, inputs = _specialised(graph_module, arguments, set(weights))
+    examples = tuple(torch.zeros(arguments[i].shape, dtype=arguments[i].dtype) for i in inputs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
+            # Without decompositions this is what makes writes visible: they become results.
+            program = torch.export.export(module, examples, strict=False).run_decompositions({})
+    except Exception as error:
+        raise Refused(f"PyTorch cannot export it: {error}") from error
+    _check(program)
+    return Network(program, inputs, list(program.graph_signature.user_inputs))
+
+
+def _specialised(graph_module: fx.GraphModule, arguments: Sequence[Any], weights: set[int]) -> tuple[fx.GraphModule, list[int]]:
+    root, graph, inputs = torch.nn.Module(), fx.Graph(), []
+    env: dict[fx.Node, Any] = {}
+    number = -1
+    for node in graph_module.graph.nodes:
+        if node.op == "placeholder":
+            number += 1
+            argument = arguments[number]
+            if is_number(argument):
+                env[node] = argument
+            elif number in weights:
+                root.register_buffer(node.name, argument.detach().cpu())
+                env[node] = graph.create_node("get_attr", node.name)
+            elif node.users:
+                inputs.append(number)
+                env[node] = graph.placeholder(node.name)
+        elif node.target is torch._C._set_grad_enabled:
+            continue  # nobody asks for gradients here
+        elif node.all_input_nodes and not any(isinstance(env[of], fx.Node) for of in node.all_input_nodes) and node.op.startswith("call_"):
+            env[node] = _number(node, env)
+        else:
+            if node.op in ("get_attr", "call_module"):
+                _adopt(root, graph_module, str(node.target))
+            made = env[node] = graph.node_copy(node, env.__getitem__)
+            made.args, made.kwargs = fx.node.map_aggregate(made.args, _on_cpu), fx.node.map_aggregate(made.kwargs, _on_cpu)
+    return fx.GraphModule(root, graph).eval(), inputs
+
+
+def is_number(argument: Any) -> bool:
+    """Whether an argument is a number of the program, such as a size. Where those may change, Dynamo gives floats as tensors on the CPU."""
+    return not isinstance(argument, torch.Tensor) or (argument.dim() == 0 and argument.device.type == "cpu" and not isinstance(argument, torch.nn.Parameter))
+
+
+def _number(node: fx.Node, env: Mapping[fx.Node, Any]) -> Any:
+    """What a node computes of numbers."""
+    arguments, named = fx.node.map_arg((node.args, node.kwargs), env.__getitem__)
+    if node.op == "call_method":
+        return getattr(arguments[0], str(node.target))(*arguments[1:], **named)
+    if not callable(node.target):
+        raise Refused(f"{node.target} is a module of numbers")
+    return node.target(*arguments, **named)
+
+
+def _adopt(root: torch.nn.Module, graph_module: fx.GraphModule, target: str) -> None:
+    """Gives the root what the graph has as an attribute, on the CPU."""
+    if "." in target:
+        raise Refused(f"the graph has an attribute of a module, {target}")
+    value = getattr(graph_module, target)
+    if isinstance(value, torch.nn.Module):
+        setattr(root, target, copy.deepcopy(value).to("cpu"))
+    elif isinstance(value, torch.Tensor):
+        if not hasattr(root, target):
+            root.register_buffer(target, value.detach().cpu())
+    else:
+        setattr(root, target, value)
+
+
+def _on_cpu(value: Any) -> Any:
+    """An argument of a node that names the device."""
+    if isinstance(value, torch.device) and value.type == "sidra":
+        return torch.device("cpu")
+    return "cpu" if isinstance(value, str) and value.split(":")[0] == "sidra" else value
+
+
+def _check(program: torch.export.ExportedProgram) -> None:
+    """Raises Refused if a run of the program does something else than compute results from its inputs."""
+    for node in program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags and not _is_idle(node):
+            raise Refused(f"{node.target} draws random numbers")
+    for output in program.graph_signature.output_specs:
+        if output.kind != OutputKind.USER_OUTPUT:
+            raise Refused(f"it writes to {output.target or output.arg}, which exists outside of it")
+
+
+def _is_idle(node: fx.Node) -> bool:
+    """A dropout that drops nothing."""
+    operator: Any = node.target
+    given: dict[str, Any] = {argument.name: argument.default_value for argument in operator._schema.arguments if argument.has_default_value()}
+    given.update(zip((argument.name for argument in operator._schema.arguments), node.args, strict=False))
+    given.update(node.kwargs)
+    return given.get("train", given.get("training", True)) is False or given.get("p") == 0 or given.get("dropout_p") == 0

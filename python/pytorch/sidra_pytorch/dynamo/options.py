@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""The options of torch.compile(backend="sidra", options={...})."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional
+
+COMPILER = ("optimization_level", "observer", "signal_to_noise", "bias_correction", "equalisation", "copies", "copies_by_layer", "tmr", "predistort", "adc_ranges")
+
+
+class Options(NamedTuple):
+    calibration_calls: int
+    """The first so many calls for each shape run operator by operator, and their inputs are the calibration data of the compiler."""
+    compiler: dict[str, Any]
+    """Arguments of sidra.compile()."""
+
+
+def options_of(mode: Optional[str], given: Optional[Mapping[str, Any]]) -> Options:
+    if mode is not None:
+        raise ValueError(f"torch.compile(backend=\"sidra\"): mode is {mode!r}, but this backend has options only: calibration_calls, {', '.join(COMPILER)}")
+    given = dict(given or {})
+    calls = given.pop("calibration_calls", 0)
+    if not isinstance(calls, int) or not 0 <= calls <= 1000:
+        raise ValueError(f"torch.compile(backend=\"sidra\"): calibration_calls is {calls!r}, but it must be a number from 0 to 1000")
+    unknown = [name for name in given if name not in COMPILER]
+    if unknown:
+        raise ValueError(f"torch.compile(backend=\"sidra\") has no option {unknown[0]!r}; there are calibration_calls, {', '.join(COMPILER)}")
+    return Options(calls, given)

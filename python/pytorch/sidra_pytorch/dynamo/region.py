@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""A graph that torch.compile() has captured, and the compiled models that it runs as."""
+from __future__ import annotations
+
+import logging
+import operator
+import re
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import torch
+from torch import fx
+
+from .. import _C, device
+from .network import Refused, is_number, network_of, results_of
+from .options import Options
+
+LOG = logging.getLogger("sidra")
+INT8, ERROR = device.MATMUL_MODES.index("int8"), device.FALLBACK_MODES.index("error")
+SHAPES_MAX = 8  # for which a region is compiled
+
+
+def picked(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What returns the values with these indices; faster than a loop."""
+    if len(indices) > 1:
+        return operator.itemgetter(*indices)
+    return lambda values: tuple(values[i] for i in indices)
+
+
+class Program:
+    """A compiled model on its device, for one set of weights, shapes and numbers."""
+
+    def __init__(self, region: Region, compiled: Any, arguments: Sequence[Any], inputs: Sequence[int], contents: Any):
+        index = next(iter(region.devices)).index
+        self._model = torch.classes.sidra.Model(index, compiled.path, contents)
+        self._model.deploy()
+        self._compiled = compiled  # has the file, of which matrices are read until all are programmed
+        self._run = self._model.run
+        self._inputs = picked(inputs)
+        self._same = region.identity
+        self._identity = region.identity(arguments)
+        self._results = region.results
+        self._plain = all(isinstance(node, fx.Node) for node in region.results) and not any(region.orders)
+        self._orders = region.orders
+
+    def __call__(self, arguments: Sequence[Any]) -> Optional[tuple[Any, ...]]:
+        """The results; None if these arguments need another program."""
+        if self._same(arguments) != self._identity:
+            return None
+        tensors = self._run(self._inputs(arguments))
+        if not tensors:
+            return None
+        if self._plain:
+            return tuple(tensors)
+        pairs = zip(tensors, self._orders, strict=True)
+        made = iter([tensor if order is None else in_order(tensor, order) for tensor, order in pairs])
+        return tuple(next(made) if isinstance(result, fx.Node) else result for result in self._results)
+
+
+class Weights:
+    """The programs for one set of weights. Modules of one class can share a region."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor]):
+        self.contents = torch.classes.sidra.Contents(tensors)
+        self.programs: dict[Any, Program] = {}
+        self.full = False  # and that was said
+        self.samples: dict[Any, list[list[torch.Tensor]]] = {}  # inputs of the first calls, by shapes
+
+
+class Region:
+    """Runs a graph that records no gradients: compiled for the shapes and the content of the weights that it gets, or else operator by operator."""
+
+    def __init__(self, graph_module: fx.GraphModule, example_inputs: Sequence[Any], name: str, options: Options):
+        self.name = name
+        self.results = results_of(graph_module)
+        self.orders: list[Optional[tuple[int, ...]]] = []
+        self._graph_module, self._options = graph_module, options
+        self._weights = [i for i, value in enumerate(example_inputs) if is_weight(value)]
+        numbers = [i for i, value in enumerate(example_inputs) if i not in self._weights and is_number(value)]
+        self._inputs = [i for i in range(len(example_inputs)) if i not in self._weights and i not in numbers]
+        attributes = (getattr(graph_module, str(node.target), None) for node in graph_module.graph.find_nodes(op="get_attr"))
+        self._constants = [value for value in attributes if isinstance(value, torch.Tensor)]
+        self._weights_of, self._inputs_of = picked(self._weights), picked(self._inputs)
+        self._numbers_of = picked(numbers)
+        self._by_weights: dict[Any, Weights] = {}
+        self._latest: Optional[Program] = None
+        self._lock = threading.RLock()
+        tensors = [value for i, value in enumerate(example_inputs) if i not in numbers] + self._constants
+        self.devices = {tensor.device for tensor in tensors}
+        self._eager = not self._can_be_compiled()
+
+    def __call__(self, *arguments: Any) -> Any:
+        latest = self._latest
+        if latest is not None and _C.matmul_mode() == INT8:
+            results = latest(arguments)
+            if results is not None:
+                return results
+        if self._eager or _C.matmul_mode() != INT8:
+            return self._graph_module(*arguments)
+        with self._lock:
+            program = self._program(arguments)
+        # A weight that another thread writes to meanwhile makes it None again.
+        results = program(arguments) if program is not None else None
+        return self._graph_module(*arguments) if results is None else results
+
+    def identity(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """What a program needs beside inputs of the same shapes: the same numbers and weights. Numbers of objects that are gone may return, but
+        programs know whether their weights are."""
+        return (*map(id, self._weights_of(arguments)), *map(float, self._numbers_of(arguments)))
+
+    def _can_be_compiled(self) -> bool:
+        if not any(device.type == "sidra" for device in self.devices):
+            LOG.warning("%s has no tensors on a sidra device, so it runs as it is; move the model and its inputs there with .to(\"sidra:0\")", self.name)
+            return False
+        try:
+            if len(self.devices) > 1:
+                raise Refused(f"its tensors are on several devices: {', '.join(sorted(map(str, self.devices)))}")
+            if not self._inputs:
+                raise Refused("it has no inputs")
+            check_results(self._graph_module)
+        except Refused as refused:
+            self._fall_back(refused)
+            return False
+        self.orders = [memory_order(node.meta["example_value"]) for node in self.results if isinstance(node, fx.Node)]
+        return True
+
+    def _fall_back(self, why: Exception) -> None:
+        """From now on the region runs operator by operator."""
+        text = f"{self.name} is not compiled: {str(why).strip()}"
+        if _C.fallback_mode() == ERROR:
+            raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
+        LOG.warning("%s; it runs operator by operator", text)
+        self._eager = True
+        self._latest = None
+        self._by_weights.clear()
+
+    def _program(self, arguments: Sequence[Any]) -> Optional[Program]:
+        """For these shapes, and for weights as they are now. None: this run is operator by operator, since the weights have just changed, or there is
+        none."""
+        weights = self._weights_of(arguments)
+        tensors = [*weights, *self._constants]
+        key = tuple(map(id, weights))
+        of = self._by_weights.get(key)
+        if of is None:
+            of = self._by_weights[key] = Weights(tensors)
+            if weights:
+                weakref.finalize(weights[0], self._forget, key)
+        elif not of.contents.are_current():
+            # They may change before each run, as in training; compiling takes longer than a run.
+            self._by_weights[key] = Weights(tensors)
+            self._latest = None
+            return None
+        shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(float, self._numbers_of(arguments)))
+        program = of.programs.get(shapes)
+        if program is None:
+            if len(of.programs) == SHAPES_MAX:
+                if not of.full:
+                    LOG.warning("%s is compiled for %d shapes already; it runs operator by operator for others", self.name, SHAPES_MAX)
+                of.full = True
+                return None
+            samples = of.samples.setdefault(shapes, [])
+            if len(samples) < self._options.calibration_calls:
+                samples.append([tensor.cpu() for tensor in self._inputs_of(arguments)])
+                return None
+            program = self._compiled(arguments, of, samples)
+            if program is None:
+                return None
+            of.programs[shapes] = program
+            samples.clear()
+        self._latest = program
+        return program
+
+    def _forget(self, key: Any) -> None:
+        with self._lock:
+            self._by_weights.pop(key, None)
+            self._latest = None
+
+    def _compiled(self, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Optional[Program]:
+        import sidra
+
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                network = network_of(self._graph_module, arguments, self._weights)
+                # By the program's names of its inputs, of which there may be fewer than arguments.
+                place = {argument: i for i, argument in enumerate(self._inputs)}
+                batches = [{name: sample[place[i]] for name, i in zip(network.names, network.inputs, strict=True)} for sample in samples]
+                compiled = sidra.compile(network.program, batches or None, **self._options.compiler)
+            return Program(self, compiled, arguments, network.inputs, of.contents)
+        except (Refused, sidra.CompileError, RuntimeError) as error:
+            self._fall_back(error)
+            return None
+
+
+def is_weight(value: Any) -> bool:
+    """Whether an argument of a graph is a parameter or a buffer of a module, which Dynamo marks."""
+    return isinstance(value, torch.Tensor) and (isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None)
+
+
+def check_results(graph_module: fx.GraphModule) -> None:
+    """Raises Refused if the results are not what a compiled model can return: new tensors on the device."""
+    storages = {node.meta["example_value"].untyped_storage()._cdata for node in graph_module.graph.find_nodes(op="placeholder")
+                if isinstance(node.meta.get("example_value"), torch.Tensor)}
+    for node in results_of(graph_module):
+        if not isinstance(node, fx.Node):
+            continue
+        value = node.meta.get("example_value")
+        if not isinstance(value, torch.Tensor):
+            raise Refused(f"its result {node.name} is no tensor")
+        if value.device.type != "sidra":
+            raise Refused(f"its result {node.name} is on the device {value.device}")
+        storage = value.untyped_storage()._cdata
+        if storage in storages:
+            raise Refused(f"its result {node.name} ({node.target}) is a view of an input or of another result")
+        storages.add(storage)
+
+
+def memory_order(value: torch.Tensor) -> Optional[tuple[int, ...]]:
+    """How the dimensions of a result of the graph lie in memory, the outermost first; None: as they come."""
+    order = tuple(sorted(range(value.dim()), key=lambda i: -int(value.stride()[i])))
+    return None if value.is_contiguous() or order == tuple(range(value.dim())) else order
+
+
+def in_order(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
+    return torch.empty_permuted(tensor.shape, order, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
+def name_of(graph_module: fx.GraphModule) -> str:
+    """A name for people: Dynamo's number of the graph, and the line where it begins."""
+    from torch._guards import CompileContext
+
+    number = CompileContext.current_compile_id()
+    for node in graph_module.graph.nodes:
+        lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "") if node.op.startswith("call") else []
+        if lines:
+            return f"region {number} ({lines[-1][0]}:{lines[-1][1]})"
+    return f"region {number}"

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: MIT
+"""torch.compile(backend="sidra"): against the same modules on the CPU, and on the device operator by operator."""
+import concurrent.futures
+import copy
+import gc
+import logging
+import subprocess
+import sys
+
+import pytest
+import torch
+from sidra_pytorch import _C
+from torch import nn
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Each test compiles its own graphs."""
+    torch._dynamo.reset()
+
+
+def operators(function, *arguments):
+    """How many operators a call runs one by one on the device, and its result."""
+    before = _C.native_calls() + sum(row["calls"] for row in torch.sidra.fallbacks())
+    result = function(*arguments)
+    return _C.native_calls() + sum(row["calls"] for row in torch.sidra.fallbacks()) - before, result
+
+
+def mlp(inputs=64, hidden=128, outputs=10):
+    module = nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.GELU(), nn.Dropout(), nn.Linear(hidden, outputs)).eval()
+    nn.init.uniform_(module[1].running_var, 0.5, 2)
+    nn.init.normal_(module[1].running_mean, std=0.2)
+    return module
+
+
+def near(there, here, tolerance=0.03):
+    assert there.device.type == "sidra" and there.shape == here.shape and there.dtype == here.dtype
+    worst = (there.cpu() - here).abs().max() / here.abs().max()
+    assert worst <= tolerance, f"{worst} of the largest value"
+
+
+def on_both(module):
+    return module, copy.deepcopy(module).to("sidra:0")
+
+
+def test_a_network_runs_compiled():
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra", fullgraph=True)
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(4, 64)
+            there_x = x.to("sidra:0")
+            count, result = operators(compiled, there_x)
+            near(result, here(x))
+            assert count == 0
+        assert operators(there, x.to("sidra:0"))[0] >= 4  # what would be counted
+
+
+def test_pytorch_finds_the_backend_and_imports_no_compiler_before():
+    program = """
+import sys, torch
+torch.sidra.device_count()
+assert "torch._dynamo" not in sys.modules and "sidra_pytorch.dynamo" not in sys.modules
+assert "sidra" in torch._dynamo.list_backends()
+print(torch.compile(torch.nn.Linear(8, 3).eval().requires_grad_(False).to("sidra"), backend="sidra")(torch.ones(2, 8, device="sidra")).shape)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0 and "torch.Size([2, 3])" in run.stdout, run.stderr
+
+
+def test_a_network_on_the_cpu_stays_there(caplog):
+    module = mlp()
+    x = torch.randn(4, 64)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        assert torch.equal(torch.compile(module, backend="sidra")(x), module(x))
+    assert "no tensors on a sidra device" in caplog.text and ".to(" in caplog.text
+
+
+@pytest.mark.parametrize("given, why", [({"options": {"level": 1}}, "no option 'level'; there are calibration_calls"),
+                                        ({"options": {"calibration_calls": -1}}, "a number from 0 to 1000"), ({"mode": "max-autotune"}, "has options only")],
+                         ids=["name", "value", "mode"])
+def test_wrong_options_are_refused(given, why):
+    with pytest.raises(Exception, match=why):
+        torch.compile(mlp().to("sidra"), backend="sidra", **given)(torch.zeros(1, 64, device="sidra"))
+
+
+def test_the_first_calls_calibrate():
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra", options={"calibration_calls": 2, "observer": "minmax"})
+    with torch.no_grad():
+        for call in range(4):
+            x = torch.rand(4, 64)
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x), 0.06)
+            assert (count == 0) == (call >= 2)
+
+
+def convolutional():
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 8, 3), nn.SiLU(),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)).eval()
+
+
+@pytest.mark.parametrize("module, shape", [(convolutional(), (2, 3, 16, 16)),
+                                           (nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation="gelu").eval(), (2, 9, 64))],
+                         ids=["convolutions", "transformer"])
+def test_kinds_of_networks(module, shape):
+    here, there = on_both(module)
+    compiled = torch.compile(there, backend="sidra", fullgraph=True)
+    x = torch.randn(shape)
+    with torch.inference_mode():
+        count, result = operators(compiled, x.to("sidra"))
+        near(result, here(x), 0.06)
+        assert count == 0
+
+
+# ---- Weights
+
+
+def test_weights_that_change_are_compiled_anew():
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra")
+    x = torch.randn(4, 64)
+    counts = []
+    with torch.no_grad():
+        for factor in (1, 1, -3, 1, 1):
+            for module in (here, there):
+                if factor != 1:
+                    module[4].weight.data.mul_(factor)  # which PyTorch's own counter of versions does not see
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x))
+            counts.append(count)
+    assert counts[:2] == [0, 0] and counts[2] > 0 and counts[3:] == [0, 0]
+
+
+def test_statistics_and_constants_that_change_are_compiled_anew():
+    module = mlp().to("sidra")
+    table = torch.ones(10, device="sidra")
+    compiled = torch.compile(lambda x: module(x) * table, backend="sidra")
+    x = torch.randn(4, 64, device="sidra")
+    with torch.no_grad():
+        first = compiled(x)
+        module[1].running_mean.add_(100)
+        table.fill_(2)
+        for _ in range(3):
+            changed = compiled(x)
+            near(changed, module(x).cpu() * 2)
+    assert (first - changed).abs().max() > 0.2
+
+
+def test_modules_that_share_a_graph_have_their_own_weights():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(32, 32)
+
+        @torch.compile(backend="sidra")
+        def forward(self, x):
+            return torch.relu(self.layer(x))
+
+    first, second = Block().to("sidra"), Block().to("sidra")
+    x = torch.randn(3, 32, device="sidra")
+    with torch.no_grad():
+        for block in (first, second, first, second):
+            near(block(x), torch.relu(nn.functional.linear(x.cpu(), block.layer.weight.cpu(), block.layer.bias.cpu())))
+
+
+def test_a_network_that_is_no_longer_used_leaves_the_crossbars():
+    free = lambda: torch.sidra.get_device_properties(0)["crossbars_free"]
+    gc.collect()
+    before = free()
+    module = nn.Linear(512, 512).to("sidra")
+    compiled = torch.compile(module, backend="sidra")
+    with torch.no_grad():
+        compiled(torch.ones(1, 512, device="sidra"))
+    assert free() < before
+    del module, compiled
+    torch._dynamo.reset()
+    gc.collect()
+    assert free() == before
+
+
+# ---- Regions
+
+
+def test_graph_breaks_make_several_regions():
+    module = mlp(32, 64, 32).to("sidra")
+    seen = []
+
+    @torch.compile(backend="sidra")
+    def function(x):
+        y = module(x)
+        seen.append(float(y.sum()))  # Python needs the number
+        return module(torch.relu(y)) if y.sum() < 1e9 else y
+
+    x = torch.randn(4, 32, device="sidra")
+    with torch.no_grad():
+        for _ in range(2):
+            near(function(x), module(torch.relu(module(x))).cpu())
+    assert len(seen) == 2
+
+
+def test_training_runs_operator_by_operator_and_learns():
+    here, there = on_both(mlp(16, 32, 4))
+    compiled = torch.compile(there, backend="sidra")
+    x, labels = torch.randn(32, 16), torch.randint(0, 4, (32,))
+    losses = []
+    for module, call, where in ((here, here, "cpu"), (there, compiled, "sidra")):
+        optimizer = torch.optim.SGD(module.parameters(), 0.5)
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(call(x.to(where)), labels.to(where))
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert abs(losses[0] - losses[1]) < 0.02 and losses[1] < 1.2
+    with torch.no_grad():  # and what was learned is what runs compiled
+        for _ in range(2):
+            near(compiled(x.to("sidra")), here(x), 0.06)
+
+
+def test_a_frozen_network_needs_no_block_without_gradients():
+    here, there = on_both(mlp().requires_grad_(False))
+    compiled = torch.compile(there, backend="sidra")
+    x = torch.randn(4, 64)
+    count, result = operators(compiled, x.to("sidra"))
+    near(result, here(x))
+    assert count == 0
+
+
+def test_gradients_may_be_off_inside():
+    module = mlp().to("sidra")
+
+    @torch.compile(backend="sidra")
+    def function(x):
+        with torch.no_grad():
+            return module(x)
+
+    x = torch.randn(4, 64, device="sidra")
+    count, result = operators(function, x)
+    assert count == 0 and not result.requires_grad
+    near(result, module(x).detach().cpu())
+
+
+def test_results_lie_in_memory_as_without_compiling():
+    module = nn.Linear(32, 16).to("sidra").requires_grad_(False)
+    function = lambda x: (module(x).t(), module(x + 1))
+    x = torch.randn(4, 32, device="sidra")
+    count, (turned, plain) = operators(torch.compile(function, backend="sidra"), x)
+    assert turned.stride() == function(x)[0].stride() and plain.is_contiguous()
+    near(turned, function(x)[0].cpu())
+    near(plain, function(x)[1].cpu())
+
+
+def test_each_number_of_rows_is_compiled_until_there_are_too_many(caplog):
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra", dynamic=True)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        for rows in (*range(2, 13), 3, 12, 0):
+            x = torch.randn(rows, 64)
+            result = compiled(x.to("sidra"))
+            assert result.shape == (rows, 10)
+            if rows:
+                near(result, here(x))
+    assert caplog.text.count("shapes already") == 1
+
+
+# ---- What cannot be compiled
+
+
+def writes_to_its_input(x):
+    x.mul_(2)
+    return x + 1
+
+
+@pytest.mark.parametrize("function, why", [
+    (lambda x: torch.nn.functional.dropout(x, 0.5, True) * 0 + x, "random"),
+    (lambda x: torch.linalg.inv(x @ x.t() + torch.eye(4, device=x.device)), "inv"),
+    (lambda x: (x * 2, x[1:]), "view of an input"),
+    (lambda x: x.cpu() * 2, "on the device cpu"),
+    (lambda x: x.double() * 2, ""),
+    (writes_to_its_input, "writes to"),
+], ids=["random", "inverse", "view", "cpu", "double", "write"])
+def test_the_rest_runs_operator_by_operator_and_says_why(caplog, function, why):
+    x = torch.rand(4, 8)
+    want, given = function(x.clone()), x.to("sidra")
+    compiled = torch.compile(function, backend="sidra")
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        for _ in range(2):
+            got = compiled(given.clone())
+            for one, other in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True):
+                assert one.dtype == other.dtype
+                torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
+    if why:
+        assert caplog.text.count("is not compiled") == 1 and why in caplog.text and "test_dynamo.py:" in caplog.text
+
+
+def test_statistics_of_a_batch_are_written():
+    here, there = on_both(mlp().train())
+    here[3].p = there[3].p = 0
+    x = torch.randn(4, 64)
+    with torch.no_grad():
+        near(torch.compile(there, backend="sidra")(x.to("sidra")), here(x))
+    near(there[1].running_mean, here[1].running_mean)
+
+
+def test_without_fallbacks_there_is_an_exception():
+    torch.sidra.set_fallback("error")
+    with torch.no_grad(), pytest.raises(Exception, match=r"(?s)region 0/0 .*test_dynamo.py.*inv"):
+        torch.compile(lambda x: torch.linalg.inv(x), backend="sidra")(torch.eye(4).to("sidra"))
+
+
+def test_other_ways_to_multiply_are_respected():
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra")
+    x = torch.randn(4, 64)
+    with torch.no_grad(), torch.sidra.matmul_mode("digital"):
+        near(compiled(x.to("sidra")), here(x), 1e-5)
+
+
+def test_streams_wait_for_each_other():
+    module = nn.Sequential(*[nn.Linear(64, 64) for _ in range(4)]).to("sidra").requires_grad_(False)
+    compiled = torch.compile(module, backend="sidra")
+    inputs = [torch.randn(8, 64, device="sidra") for _ in range(6)]
+    alone = [compiled(x).cpu() for x in inputs]
+    streams = [torch.Stream("sidra") for _ in range(3)]
+    torch.sidra.synchronize()
+    results = []
+    for i in range(30):
+        with torch.sidra.stream(streams[i % 3]):
+            results.append(compiled(inputs[i % 6]))
+    torch.sidra.synchronize()
+    assert all(torch.equal(result.cpu(), alone[i % 6]) for i, result in enumerate(results))
+
+
+def test_threads_take_turns():
+    module = mlp().to("sidra").requires_grad_(False)
+    compiled = torch.compile(module, backend="sidra")
+    inputs = [torch.randn(4, 64, device="sidra") for _ in range(8)]
+    alone = [compiled(x) for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            assert all(map(torch.equal, pool.map(compiled, inputs), alone))
