@@ -181,12 +181,13 @@ demo-torch: ## find sentences that mean the same, with an unchanged PyTorch mode
 	@$(SETUP) base torch
 	@python=$$(scripts/python.sh) && $$python python/examples/sentences.py --out build/sentences.svg $(DEMO_FLAGS)
 
-bench-torch: ## measure PyTorch on the chip against PyTorch on the CPU; writes build/figures/torch.json
-	@$(SETUP) base torch
+bench-torch: ## measure PyTorch on the chip, eager and compiled, against PyTorch on the CPU; writes build/figures/torch.json and compile.json
+	@$(SETUP) base compiler torch
 	@mkdir -p build/figures
-	@python=$$(scripts/python.sh) && $$python python/bench.py >build/figures/torch.bench
+	@python=$$(scripts/python.sh) && $$python python/bench.py >build/figures/torch.bench && $$python python/bench_compile.py >build/figures/compile.bench
 	@scripts/figures.py build/figures/torch.json <build/figures/torch.bench
-	@rm build/figures/torch.bench
+	@scripts/figures.py build/figures/compile.json <build/figures/compile.bench
+	@rm build/figures/torch.bench build/figures/compile.bench
 
 python-check: ## test the Python packages
 	@$(SETUP) base compiler torch

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/alias.h"
 #include "aten/arrays.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -179,6 +180,15 @@ class Model final : public torch::CustomClassHolder {
 };
 
 TORCH_LIBRARY_FRAGMENT(sidra, m) {
+    // Tensors of the CPU on the same memory, which the device no longer writes to. They must not outlive the tensors.
+    m.def("on_host(Tensor[] tensors) -> Tensor[]", [](const at::TensorList tensors) {
+        std::vector<at::Tensor> all;
+        for (const at::Tensor& tensor : tensors) {
+            if (is_sidra(tensor)) device(tensor.device().index()).synchronize();
+            all.push_back(cpu_alias(tensor));
+        }
+        return all;
+    });
     m.class_<Contents>("Contents")
         .def(torch::init<const std::vector<at::Tensor>&>())
         .def("are_current", &Contents::are_current);

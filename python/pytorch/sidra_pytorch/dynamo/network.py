@@ -17,11 +17,23 @@ class Refused(Exception):
 
 
 class Network(NamedTuple):
-    program: torch.export.ExportedProgram
+    module: fx.GraphModule
+    """On the CPU; its attributes are its constants, in the memory of the arguments, which must stay."""
+    examples: tuple[torch.Tensor, ...]
     inputs: list[int]
-    """The arguments of the graph that are inputs of the program, in its order."""
-    names: list[str]
-    """Of these inputs."""
+    """The arguments of the graph that are inputs of the module, in its order."""
+
+    def program(self) -> torch.export.ExportedProgram:
+        """What PyTorch's exporter makes of it. Raises Refused if that cannot be compiled."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
+                # Without decompositions this is what makes writes visible: they become results.
+                program = torch.export.export(self.module, self.examples, strict=False).run_decompositions({})
+        except Exception as error:
+            raise Refused(f"PyTorch cannot export it: {error}") from error
+        _check(program)
+        return program
 
 
 def results_of(graph_module: fx.GraphModule) -> Sequence[Any]:
@@ -33,20 +45,13 @@ def results_of(graph_module: fx.GraphModule) -> Sequence[Any]:
 def network_of(graph_module: fx.GraphModule, arguments: Sequence[Any], weights: Sequence[int]) -> Network:
     """The graph for these arguments: those with the numbers in `weights` are constants, as are all that are no tensors."""
     module, inputs = _specialised(graph_module, arguments, set(weights))
-    examples = tuple(torch.zeros(arguments[i].shape, dtype=arguments[i].dtype) for i in inputs)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
-            # Without decompositions this is what makes writes visible: they become results.
-            program = torch.export.export(module, examples, strict=False).run_decompositions({})
-    except Exception as error:
-        raise Refused(f"PyTorch cannot export it: {error}") from error
-    _check(program)
-    return Network(program, inputs, list(program.graph_signature.user_inputs))
+    return Network(module, tuple(torch.zeros(arguments[i].shape, dtype=arguments[i].dtype) for i in inputs), inputs)
 
 
 def _specialised(graph_module: fx.GraphModule, arguments: Sequence[Any], weights: set[int]) -> tuple[fx.GraphModule, list[int]]:
     root, graph, inputs = torch.nn.Module(), fx.Graph(), []
+    order = sorted(weights)
+    constants = dict(zip(order, torch.ops.sidra.on_host([arguments[i].detach() for i in order]), strict=True))
     env: dict[fx.Node, Any] = {}
     number = -1
     for node in graph_module.graph.nodes:
@@ -56,7 +61,7 @@ def _specialised(graph_module: fx.GraphModule, arguments: Sequence[Any], weights
             if is_number(argument):
                 env[node] = argument
             elif number in weights:
-                root.register_buffer(node.name, argument.detach().cpu())
+                root.register_buffer(node.name, constants[number])
                 env[node] = graph.create_node("get_attr", node.name)
             elif node.users:
                 inputs.append(number)
@@ -97,7 +102,7 @@ def _adopt(root: torch.nn.Module, graph_module: fx.GraphModule, target: str) -> 
         setattr(root, target, copy.deepcopy(value).to("cpu"))
     elif isinstance(value, torch.Tensor):
         if not hasattr(root, target):
-            root.register_buffer(target, value.detach().cpu())
+            root.register_buffer(target, torch.ops.sidra.on_host([value.detach()])[0])
     else:
         setattr(root, target, value)
 

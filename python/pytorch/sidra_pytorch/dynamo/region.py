@@ -2,6 +2,7 @@
 """A graph that torch.compile() has captured, and the compiled models that it runs as."""
 from __future__ import annotations
 
+import contextlib
 import logging
 import operator
 import re
@@ -14,6 +15,7 @@ import torch
 from torch import fx
 
 from .. import _C, device
+from . import cache
 from .network import Refused, is_number, network_of, results_of
 from .options import Options
 
@@ -32,11 +34,10 @@ def picked(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
 class Program:
     """A compiled model on its device, for one set of weights, shapes and numbers."""
 
-    def __init__(self, region: Region, compiled: Any, arguments: Sequence[Any], inputs: Sequence[int], contents: Any):
+    def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], contents: Any):
         index = next(iter(region.devices)).index
-        self._model = torch.classes.sidra.Model(index, compiled.path, contents)
-        self._model.deploy()
-        self._compiled = compiled  # has the file, of which matrices are read until all are programmed
+        self._model = torch.classes.sidra.Model(index, path, contents)
+        self._model.deploy()  # all matrices are read now, so the file may go
         self._run = self._model.run
         self._inputs = picked(inputs)
         self._same = region.identity
@@ -183,11 +184,19 @@ class Region:
         try:
             with torch.inference_mode(False), torch.no_grad():
                 network = network_of(self._graph_module, arguments, self._weights)
+                key = cache.key_of(network.module, network.examples, samples, self._options.compiler)
+                path = cache.fetch(key)
+                if path is not None:
+                    with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
+                        return Program(self, path, arguments, network.inputs, of.contents)
+                program = network.program()
                 # By the program's names of its inputs, of which there may be fewer than arguments.
                 place = {argument: i for i, argument in enumerate(self._inputs)}
-                batches = [{name: sample[place[i]] for name, i in zip(network.names, network.inputs, strict=True)} for sample in samples]
-                compiled = sidra.compile(network.program, batches or None, **self._options.compiler)
-            return Program(self, compiled, arguments, network.inputs, of.contents)
+                names = program.graph_signature.user_inputs
+                batches = [{name: sample[place[i]] for name, i in zip(names, network.inputs, strict=True)} for sample in samples]
+                compiled = sidra.compile(program, batches or None, **self._options.compiler)
+            cache.keep(key, compiled.path)
+            return Program(self, compiled.path, arguments, network.inputs, of.contents)
         except (Refused, sidra.CompileError, RuntimeError) as error:
             self._fall_back(error)
             return None
