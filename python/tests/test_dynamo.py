@@ -4,12 +4,16 @@ import concurrent.futures
 import copy
 import gc
 import logging
+import math
+import re
 import subprocess
 import sys
 
 import pytest
+import sidra
 import torch
 from sidra_pytorch import _C
+from sidra_pytorch.dynamo.rewrites import rewrite
 from torch import nn
 
 
@@ -340,3 +344,114 @@ def test_threads_take_turns():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for _ in range(5):
             assert all(map(torch.equal, pool.map(compiled, inputs), alone))
+
+
+# ---- To look at what becomes of a region
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 32), nn.Linear(32, 10)
+
+    def forward(self, x):
+        return self.second(nn.functional.gelu(self.first(x)))  # a line of this file
+
+
+def test_the_debugging_backend_prints_the_graph_and_its_operators(capfd):
+    here, there = on_both(Classifier().eval())
+    with torch.no_grad():
+        near(torch.compile(there, backend="sidra_debug")(torch.ones(4, 64).to("sidra")), here(torch.ones(4, 64)))
+    printed = capfd.readouterr().out
+    assert re.search(r"^region 0/0 \(.*test_dynamo.py:\d+\)$", printed, re.M)
+    assert re.search(r"# .*test_dynamo.py:\d+: return self.second\(nn.functional.gelu\(self.first\(x\)\)\)  # a line of this file", printed)
+    assert re.search(r"^    torch._C._nn.linear +2$", printed, re.M) and re.search(r"^    torch._C._nn.gelu +1$", printed, re.M)
+    operations = re.search(r"compiled: 3 operators in (\d+) operations of the chip, (\d+) crossbars", printed)
+    assert operations and int(operations[1]) <= 3 and int(operations[2]) >= 2
+
+
+def test_the_debugging_backend_says_why_a_graph_is_not_compiled(capfd):
+    compiled = torch.compile(lambda x: torch.nn.functional.dropout(x, 0.5, True), backend="sidra_debug")
+    with torch.no_grad():
+        compiled(torch.ones(4, 64, device="sidra"))
+    module = mlp().to("sidra")
+    torch.compile(module, backend="sidra_debug")(torch.ones(4, 64, device="sidra")).sum().backward()
+    printed = capfd.readouterr().out
+    assert "draws random numbers" in printed and "it records gradients" in printed and module[0].weight.grad is not None
+
+
+def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(tmp_path))
+    here, there = on_both(Classifier().eval())
+    compiled = torch.compile(there, backend="sidra")
+    with torch.no_grad():
+        for rows in (4, 5):
+            near(compiled(torch.ones(rows, 64).to("sidra")), here(torch.ones(rows, 64)))
+    first, second = sorted(tmp_path.iterdir())
+    assert first.name.startswith("region-0-0-") and second.name.startswith("region-0-")
+    assert "test_dynamo.py:" in (first / "graph.txt").read_text() and "aten.linear" in (first / "program.txt").read_text()
+    passes = [path.name for path in (first / "passes").rglob("*.*")]
+    assert any(name.endswith(".onnx") for name in passes) and sum(name.endswith(".mlir") for name in passes) >= 4
+    assert sidra.load(first / "model.sidra").variants[0].inputs[0].shape == (4, 64)
+    assert "<svg" in (first / "report.html").read_text() and (first / "calls.txt").read_text()
+
+
+def test_a_region_of_another_process_is_not_exported_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    here, there = on_both(mlp())
+    x = torch.randn(4, 64)
+    counts = []
+    with torch.no_grad():
+        for weights in ("first", "first", "other"):
+            if weights == "other":
+                for module in (here, there):
+                    module[0].weight.mul_(-1)
+            torch._dynamo.reset()
+            near(torch.compile(there, backend="sidra")(x.to("sidra")), here(x))
+            counts.append(len(list((tmp_path / "sidra/regions").glob("*.sidra"))))
+        kept = sorted((tmp_path / "sidra/regions").glob("*.sidra"))
+        for path in kept:
+            path.write_bytes(b"damaged")
+        torch._dynamo.reset()
+        near(torch.compile(there, backend="sidra")(x.to("sidra")), here(x))
+    assert counts == [1, 1, 2] and all(path.stat().st_size > 1000 for path in kept if path.read_bytes() != b"damaged")
+
+
+# ---- sidra_inductor
+
+
+def gelu_by_tanh(x):
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+@pytest.mark.parametrize("function, graph", [
+    (lambda x: x * torch.sigmoid(x), ["silu(x)"]),
+    (lambda x: torch.sigmoid(x) * x + 1, ["silu(x)", "add(silu, 1)"]),
+    (gelu_by_tanh, ["gelu(x, approximate=tanh)"]),
+    (lambda x: x * (0.5 * (torch.tanh((x * x * x * 0.044715 + x) * 0.7978845608) + 1)), ["gelu(x, approximate=tanh)"]),
+    (lambda x: (x * 2.0) * 3.0 + 1.0 + 0.5, ["mul(x, 6.0)", "add(mul, 1.5)"]),
+    (lambda x: x * torch.sigmoid(x + 1), ["add(x, 1)", "sigmoid(add)", "mul(x, sigmoid)"]),
+    (lambda x: ((x * 2.0) * 3.0) + (x * 2.0), ["mul(x, 6.0)", "mul(x, 2.0)", "add(mul, mul)"]),
+], ids=["silu", "silu-and-more", "gelu", "gelu-otherwise", "numbers", "no-silu", "two-uses"])
+def test_what_is_spelt_out_becomes_one_operator(function, graph):
+    def text(value):
+        return re.sub(r"_\d+$", "", value.name).removeprefix("l_").rstrip("_") if isinstance(value, torch.fx.Node) else str(value)
+
+    def backend(module, inputs):
+        rewrite(module)
+        for node in module.graph.nodes:
+            if node.op.startswith("call"):
+                name = node.target if isinstance(node.target, str) else node.target.__name__
+                seen.append(f"{name}({', '.join([*map(text, node.args), *(f'{key}={value}' for key, value in node.kwargs.items())])})")
+        return module.forward
+
+    seen, x = [], torch.linspace(-4, 4, 33)
+    torch.testing.assert_close(torch.compile(lambda x: function(x), backend=backend)(x), function(x))
+    assert [re.sub(r"(mul|add|silu|sigmoid)_\d+", r"\1", line) for line in seen] == graph
+
+
+def test_inductor_gets_the_rest():
+    module = nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2)).eval()
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(lambda x: gelu_by_tanh(module(x)), backend="sidra_inductor")(x), gelu_by_tanh(module(x)))

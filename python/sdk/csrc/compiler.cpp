@@ -61,7 +61,7 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
                                  bool bias_correction, bool equalisation, uint32_t copies, bool copies_by_layer,
                                  double tmr, bool predistort, const std::string& observer, double signal_to_noise,
                                  const std::string& report, bool adc_ranges, uint32_t chips,
-                                 const std::string& chip_map) {
+                                 const std::string& chip_map, const std::string& dump) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
@@ -90,6 +90,7 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     options.adc_ranges = adc_ranges;
     options.chips = chips;
     options.chip_map = chip_map.empty() ? nullptr : chip_map.c_str();
+    options.dump = dump.empty() ? nullptr : dump.c_str();
     options.note = [](void* user, const char* text) {
         static_cast<std::vector<std::string>*>(user)->emplace_back(text);
     };
@@ -112,7 +113,7 @@ void bind_compiler(nb::module_& m, nb::handle error) {
     m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
           "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a, "adc_ranges"_a,
-          "chips"_a, "chip_map"_a);
+          "chips"_a, "chip_map"_a, "dump"_a);
     m.attr("CHIPS_AUTO") = SIDRA_CHIPS_AUTO;
 }
 

@@ -58,7 +58,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
             test_data: Optional[Iterable[Any]] = None, train_data: Optional[Iterable[Any]] = None, observer: str = "mse",
             signal_to_noise: float = 20, bias_correction: bool = True, equalisation: bool = True, copies: int = 1, copies_by_layer: bool = False,
             tmr: float = 0, predistort: bool = False, adc_ranges: bool = False, chips: Union[int, str] = 1,
-            chip_map: Optional[Union[str, os.PathLike[str]]] = None, report: Optional[Union[str, os.PathLike[str]]] = None) -> Compiled:
+            chip_map: Optional[Union[str, os.PathLike[str]]] = None, report: Optional[Union[str, os.PathLike[str]]] = None,
+            dump: Optional[Union[str, os.PathLike[str]]] = None) -> Compiled:
     """Compiles a network for the chip (docs/compiler.md). Weights become codes of 8 bits.
 
     model: the path of an ONNX file; an onnx.ModelProto; a torch.nn.Module in eval mode, which PyTorch exports (this needs the package onnxscript); or
@@ -106,6 +107,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
 
     report: a file that gets time, energy and crossbars of a run by layer, and with calib_data also accuracy: a page (.html), or JSON (.json).
 
+    dump: a folder that gets the network as the compiler has it behind each pass, a file each; and before them as an ONNX file, if it was none.
+
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
     Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
@@ -128,7 +131,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     sizes = sizes_of(dimensions)
     options = {"observer": observer, "signal_to_noise": signal_to_noise, "bias_correction": bias_correction, "equalisation": equalisation,
                "copies": copies, "tmr": tmr, "predistort": predistort, "chips": _core.CHIPS_AUTO if chips == "auto" else chips,
-               "chip_map": os.fspath(chip_map) if chip_map is not None else ""}
+               "chip_map": os.fspath(chip_map) if chip_map is not None else "", "dump": os.path.abspath(dump) if dump is not None else ""}
     batches = list(calib_data) if calib_data is not None else []
     if not 0 <= tmr <= 1:
         raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")
@@ -147,6 +150,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     def attempt(network: Any) -> Compiled:
         with tempfile.TemporaryDirectory(prefix="sidra-") as folder:
             path = onnx_file(network, example_inputs, folder)
+            if dump is not None and os.path.dirname(path) == folder:
+                shutil.copytree(folder, dump, dirs_exist_ok=True)
             first = {**options, "copies_by_layer": False, "adc_ranges": False, "report": "" if batches or tests else path_of_report}
             result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, first)
             if batches or tests:

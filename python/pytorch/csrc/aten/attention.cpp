@@ -102,8 +102,10 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
         at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad() ||
                                        (mask && mask->defined() && mask->requires_grad()));
     const auto fits = [&](const at::Tensor& tensor) {
-        return tensor.dim() == 4 && tensor.numel() > 0 && tensor.scalar_type() == query.scalar_type() &&
-               tensor.size(0) == query.size(0) && tensor.size(1) == query.size(1);
+        // Dynamo calls this with sizes that are not known yet, and another time when they are.
+        return tensor.dim() == 4 && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.numel() > 0 &&
+               tensor.scalar_type() == query.scalar_type() && tensor.size(0) == query.size(0) &&
+               tensor.size(1) == query.size(1);
     };
     const bool takes = !grad && !enable_gqa && dropout == 0 && is_float(query.scalar_type()) && fits(query) &&
                        fits(key) && fits(value) && matmul_mode() != MatmulMode::kCpu &&

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """torch.compile(backend="sidra"): regions without gradients become compiled models, those with gradients run operator by operator.
+torch.compile(backend="sidra_debug") does the same, and prints what it captures and what becomes of it.
 
-PyTorch finds the backend by the entry point group torch_dynamo_backends, so this package is imported at the first torch.compile() that names it.
+PyTorch finds the backends by the entry point group torch_dynamo_backends, so this package is imported at the first torch.compile() that names one.
 docs/pytorch.md says what a region is, and when it does not run compiled."""
 from __future__ import annotations
 
@@ -10,23 +11,51 @@ from typing import Any, Optional
 
 import torch
 
+from .debug import summary
 from .network import results_of
 from .options import options_of
 from .region import Region, name_of
+from .rewrites import rewrite
 
-__all__ = ["sidra"]
+__all__ = ["sidra", "sidra_debug", "sidra_inductor"]
 
 
 def sidra(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
     """The backend: what runs a graph that torch.compile() has captured."""
+    return _compiled(graph_module, example_inputs, mode, options, None)
+
+
+def sidra_debug(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
+    """The same, which prints each graph with the lines of Python that it comes from, the number of each operator, and how many operations of the chip
+    the compiler makes of them."""
+    print(summary(name_of(graph_module), graph_module), flush=True)
+    return _compiled(graph_module, example_inputs, mode, options, lambda text: print(f"  {text}", flush=True))
+
+
+def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
+    """For models on the CPU: SiLU, GELU by tanh and chains of numbers that are spelt out become one operator each, and Inductor gets the rest."""
+    from torch._dynamo.backends.registry import lookup_backend
+
+    rewrite(graph_module)
+    given: dict[str, Any] = {"mode": mode} if mode is not None else {}
+    if options:
+        given["options"] = dict(options)
+    return lookup_backend("inductor")(graph_module, example_inputs, **given)
+
+
+def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str], options: Optional[Mapping[str, Any]],
+              say: Optional[Callable[[str], None]]) -> Callable[..., Any]:
     chosen = options_of(mode, options)
+    graph_module.graph.lint()
     if _records_gradients(graph_module):
         from torch._dynamo.backends.common import aot_autograd
         from torch._functorch.aot_autograd import make_boxed_func
 
+        if say is not None:
+            say("it records gradients, so it runs operator by operator")
         as_it_is = lambda graph, inputs: make_boxed_func(graph.forward)
         return aot_autograd(fw_compiler=as_it_is)(graph_module, example_inputs)
-    return Region(graph_module, example_inputs, name_of(graph_module), chosen)
+    return Region(graph_module, example_inputs, name_of(graph_module), chosen, say)
 
 
 def _records_gradients(graph_module: torch.fx.GraphModule) -> bool:

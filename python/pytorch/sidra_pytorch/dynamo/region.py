@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import operator
-import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from torch import fx
 
 from .. import _C, device
 from . import cache
+from .debug import calls_of, debug_folder, line_of
 from .network import Refused, is_number, network_of, results_of
 from .options import Options
 
@@ -73,8 +73,10 @@ class Weights:
 class Region:
     """Runs a graph that records no gradients: compiled for the shapes and the content of the weights that it gets, or else operator by operator."""
 
-    def __init__(self, graph_module: fx.GraphModule, example_inputs: Sequence[Any], name: str, options: Options):
+    def __init__(self, graph_module: fx.GraphModule, example_inputs: Sequence[Any], name: str, options: Options,
+                 say: Optional[Callable[[str], None]] = None):
         self.name = name
+        self._say = say  # gets what becomes of it, for people
         self.results = results_of(graph_module)
         self.orders: list[Optional[tuple[int, ...]]] = []
         self._graph_module, self._options = graph_module, options
@@ -130,6 +132,8 @@ class Region:
     def _fall_back(self, why: Exception) -> None:
         """From now on the region runs operator by operator."""
         text = f"{self.name} is not compiled: {str(why).strip()}"
+        if self._say is not None:
+            self._say(text)
         if _C.fallback_mode() == ERROR:
             raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
         LOG.warning("%s; it runs operator by operator", text)
@@ -186,15 +190,24 @@ class Region:
                 network = network_of(self._graph_module, arguments, self._weights)
                 key = cache.key_of(network.module, network.examples, samples, self._options.compiler)
                 path = cache.fetch(key)
-                if path is not None:
+                folder = debug_folder(self.name)
+                if folder is not None:
+                    folder.captured(self._graph_module)
+                elif path is not None and self._say is None:
                     with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
                         return Program(self, path, arguments, network.inputs, of.contents)
                 program = network.program()
+                if folder is not None:
+                    folder.exported(program)
                 # By the program's names of its inputs, of which there may be fewer than arguments.
                 place = {argument: i for i, argument in enumerate(self._inputs)}
                 names = program.graph_signature.user_inputs
                 batches = [{name: sample[place[i]] for name, i in zip(names, network.inputs, strict=True)} for sample in samples]
-                compiled = sidra.compile(program, batches or None, **self._options.compiler)
+                compiled = sidra.compile(program, batches or None, **self._options.compiler, **(folder.options if folder is not None else {}))
+            if folder is not None:
+                folder.compiled(compiled.path)
+            if self._say is not None:
+                self._say(f"compiled: {len(calls_of(self._graph_module))} operators in {compiled.variants[0].calls} operations of the chip, {compiled.crossbar_count} crossbars")
             cache.keep(key, compiled.path)
             return Program(self, compiled.path, arguments, network.inputs, of.contents)
         except (Refused, sidra.CompileError, RuntimeError) as error:
@@ -240,8 +253,5 @@ def name_of(graph_module: fx.GraphModule) -> str:
     from torch._guards import CompileContext
 
     number = CompileContext.current_compile_id()
-    for node in graph_module.graph.nodes:
-        lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "") if node.op.startswith("call") else []
-        if lines:
-            return f"region {number} ({lines[-1][0]}:{lines[-1][1]})"
-    return f"region {number}"
+    line = next(filter(None, map(line_of, calls_of(graph_module))), None)
+    return f"region {number}" if line is None else f"region {number} ({line[0]}:{line[1]})"

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What programs spell out in several operators and PyTorch has as one, in graphs of Dynamo, before Inductor gets them: SiLU, GELU by tanh, and chains of
+numbers. (The compiler of SIDRA has passes of its own for that.)"""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Optional
+
+import torch
+from torch import fx
+
+ADD, MUL, POW = (operator.add, operator.iadd, torch.add, "add"), (operator.mul, operator.imul, torch.mul, "mul"), (operator.pow, torch.pow, "pow")
+SIGMOID = (torch.sigmoid, torch.nn.functional.sigmoid, "sigmoid")
+TANH = (torch.tanh, torch.nn.functional.tanh, "tanh")
+NUMBER = (int, float)
+
+
+def operands(node: Any, functions: tuple[Any, ...], count: int) -> Optional[tuple[Any, ...]]:
+    """Of a node that calls one of these functions with so many arguments, and nothing else."""
+    if not isinstance(node, fx.Node) or node.target not in functions or node.kwargs or len(node.args) != count:
+        return None
+    return node.args
+
+
+def orders(node: Any, functions: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """The operands of a sum or product, in both orders; none if it is no such."""
+    pair = operands(node, functions, 2)
+    return [] if pair is None else [(pair[0], pair[1]), (pair[1], pair[0])]
+
+
+def is_near(value: Any, wanted: float) -> bool:
+    return isinstance(value, NUMBER) and abs(value - wanted) <= 1e-6 * abs(wanted)
+
+
+def without(node: Any, functions: tuple[Any, ...], wanted: float) -> Any:
+    """The other operand of a sum or product with a number; None if it is no such."""
+    return next((other for number, other in orders(node, functions) if is_near(number, wanted)), None)
+
+
+def silu(node: fx.Node) -> Optional[Any]:
+    """x of x * sigmoid(x)."""
+    for x, factor in orders(node, MUL):
+        inner = operands(factor, SIGMOID, 1)
+        if isinstance(x, fx.Node) and inner is not None and inner[0] is x:
+            return x
+    return None
+
+
+def is_cube(node: Any, x: Any) -> bool:
+    power = operands(node, POW, 2)
+    if power is not None:
+        return power[0] is x and is_near(power[1], 3)
+    for one, square in orders(node, MUL):
+        factors = operands(square, MUL, 2)
+        if one is x and factors is not None and factors[0] is x and factors[1] is x:
+            return True
+    return False
+
+
+def gelu_factor(node: Any) -> Optional[Any]:
+    """x of 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))."""
+    inner = operands(without(node, ADD, 1), TANH, 1)
+    if inner is None:
+        return None
+    for x, cubic in orders(without(inner[0], MUL, math.sqrt(2 / math.pi)), ADD):
+        if isinstance(x, fx.Node) and is_cube(without(cubic, MUL, 0.044715), x):
+            return x
+    return None
+
+
+def gelu(node: fx.Node) -> Optional[Any]:
+    """x of 0.5 * x * (1 + tanh(...)), in each order of its factors."""
+    for one, other in orders(node, MUL):
+        x = gelu_factor(other)
+        if x is not None and without(one, MUL, 0.5) is x:
+            return x  # (0.5 x) f
+        for half, factor in orders(other, MUL):
+            if is_near(half, 0.5) and isinstance(one, fx.Node) and gelu_factor(factor) is one:
+                return one  # x (0.5 f)
+        if is_near(one, 0.5):
+            for x, factor in orders(other, MUL):
+                if isinstance(x, fx.Node) and gelu_factor(factor) is x:
+                    return x  # 0.5 (x f)
+    return None
+
+
+def chain(node: fx.Node) -> Optional[tuple[Any, Any, float]]:
+    """Function, x and number of (x + a) + b and (x * a) * b, with floats that nobody else needs."""
+    for functions, joined in ((ADD, operator.add), (MUL, operator.mul)):
+        for outer, inner in orders(node, functions):
+            if not isinstance(outer, float) or not isinstance(inner, fx.Node) or len(inner.users) != 1:
+                continue
+            for number, x in orders(inner, functions):
+                if isinstance(number, float) and isinstance(x, fx.Node):
+                    return joined, x, joined(number, outer)
+    return None
+
+
+def is_float(node: fx.Node) -> bool:
+    value = node.meta.get("example_value")
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def rewrite(graph_module: fx.GraphModule) -> int:
+    """Changes the graph; returns how many operators it has replaced."""
+    graph, changes = graph_module.graph, 0
+    for node in list(graph.nodes):
+        if not is_float(node):
+            continue
+        with graph.inserting_before(node):
+            if (x := silu(node)) is not None:
+                made = graph.call_function(torch.nn.functional.silu, (x,))
+            elif (x := gelu(node)) is not None:
+                made = graph.call_function(torch.nn.functional.gelu, (x,), {"approximate": "tanh"})
+            elif (found := chain(node)) is not None and is_float(found[1]):
+                made = graph.call_function(found[0], found[1:])
+            else:
+                continue
+        made.meta = dict(node.meta)
+        node.replace_all_uses_with(made)
+        changes += 1
+    if changes:
+        graph.eliminate_dead_code()
+        graph.lint()
+        graph_module.recompile()
+    return changes
