@@ -17,22 +17,25 @@ from .options import options_of
 from .region import Region, name_of
 from .rewrites import rewrite
 
+Given = Optional[Mapping[str, Any]]
+Compiled = Callable[..., Any]
+
 __all__ = ["sidra", "sidra_debug", "sidra_inductor"]
 
 
-def sidra(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
+def sidra(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Given = None) -> Compiled:
     """The backend: what runs a graph that torch.compile() has captured."""
     return _compiled(graph_module, example_inputs, mode, options, None)
 
 
-def sidra_debug(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
+def sidra_debug(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Given = None) -> Compiled:
     """The same, which prints each graph with the lines of Python that it comes from, the number of each operator, and how many operations of the chip
     the compiler makes of them."""
     print(summary(name_of(graph_module), graph_module), flush=True)
     return _compiled(graph_module, example_inputs, mode, options, lambda text: print(f"  {text}", flush=True))
 
 
-def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Optional[Mapping[str, Any]] = None) -> Callable[..., Any]:
+def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Given = None) -> Compiled:
     """For models on the CPU: SiLU, GELU by tanh and chains of numbers that are spelt out become one operator each, and Inductor gets the rest."""
     from torch._dynamo.backends.registry import lookup_backend
 
@@ -40,11 +43,11 @@ def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
     given: dict[str, Any] = {"mode": mode} if mode is not None else {}
     if options:
         given["options"] = dict(options)
-    return lookup_backend("inductor")(graph_module, example_inputs, **given)
+    return lookup_backend("inductor")(graph_module, list(example_inputs), **given)
 
 
-def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str], options: Optional[Mapping[str, Any]],
-              say: Optional[Callable[[str], None]]) -> Callable[..., Any]:
+def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str], options: Given,
+              say: Optional[Callable[[str], None]]) -> Compiled:
     chosen = options_of(mode, options)
     graph_module.graph.lint()
     if _records_gradients(graph_module):

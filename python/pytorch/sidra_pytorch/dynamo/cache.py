@@ -51,7 +51,8 @@ def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], samples: It
 
 
 def _bytes_of(tensor: torch.Tensor) -> memoryview:
-    return memoryview(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy())
+    bytes: memoryview = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return bytes
 
 
 def _build_of(library: str) -> Any:

@@ -207,7 +207,8 @@ class Region:
             if folder is not None:
                 folder.compiled(compiled.path)
             if self._say is not None:
-                self._say(f"compiled: {len(calls_of(self._graph_module))} operators in {compiled.variants[0].calls} operations of the chip, {compiled.crossbar_count} crossbars")
+                operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
+                self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
             cache.keep(key, compiled.path)
             return Program(self, compiled.path, arguments, network.inputs, of.contents)
         except (Refused, sidra.CompileError, RuntimeError) as error:
