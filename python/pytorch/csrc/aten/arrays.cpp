@@ -5,6 +5,7 @@
 #include <sidra/uapi/sidra_vector.h>
 
 #include "aten/fallback.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -103,7 +104,7 @@ sidra_array StoredWords::word(int number) const {
 }
 
 bool StoredWords::place(const sidra_array& into) const {
-    sidra_stream* stream = current_stream(words_.device().index());
+    const OnStream stream(words_.device().index(), "sidra::copy", words_.nbytes());
     const sidra_array from[2] = {low(), high()}, to[2] = {low_word(into), high_word(into)};
     return queued(sidra_convert(stream, sizes_.data(), &to[0], &from[0])) &&
            queued(sidra_convert(stream, sizes_.data(), &to[1], &from[1]));
@@ -136,7 +137,7 @@ bool run_program(VectorProgram& program, c10::DeviceIndex index, const Sizes& si
     std::copy(params.begin(), params.end(), call.param);
     call.operands = operands.data();
     call.operand_count = static_cast<uint32_t>(operands.size());
-    return queued(sidra_vector_async(current_stream(index), &call));
+    return queued(sidra_vector_async(OnStream(index, "sidra::vector"), &call));
 }
 
 bool queued(sidra_status status) {

@@ -6,6 +6,7 @@
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -37,7 +38,7 @@ bool copy_on_chip(const at::Tensor& from, const at::Tensor& to) {
     const std::optional<Sizes> sizes = sizes_of(iter);
     if (!sizes) return false;
     const sidra_array out = array_of(iter, 0, *to_type), in = array_of(iter, 1, *from_type);
-    return queued(sidra_convert(current_stream(to.device().index()), sizes->data(), &out, &in));
+    return queued(sidra_convert(OnStream(to.device().index(), "sidra::copy", to.nbytes()), sizes->data(), &out, &in));
 }
 
 void synchronize_device_of(const at::Tensor& tensor) {
@@ -50,6 +51,11 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
     if (!is_sidra(from) || !is_sidra(to) || !copy_on_chip(from, to)) {
         synchronize_device_of(from);
         synchronize_device_of(to);
+        const OnHost span((is_sidra(to) ? to : from).device().index(), HostWork::kCopy,
+                          !is_sidra(from) ? "to the device"
+                          : is_sidra(to)  ? "on the device"
+                                          : "to the host",
+                          to.nbytes());
         cpu_alias(to).copy_(cpu_alias(from));
     }
     if (is_sidra(to)) mark_written(to);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "aten/alias.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/generator.h"
@@ -100,6 +101,8 @@ class Call {
         c10::DeviceIndex former = set_current_device(device_);
         synchronize_current_stream(device_);
         for (size_t i = 0; i < count; ++i) (*stack_)[begin + i] = on_cpu(originals_[i], schema_.arguments()[i]);
+        const std::string name = full_name(schema_);
+        const OnHost span(device_, HostWork::kFallback, name.c_str());
         const auto start = std::chrono::steady_clock::now();
         op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
         nanoseconds_ = static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
@@ -110,7 +113,7 @@ class Call {
         for (size_t i = 0; i < results; ++i)
             (*stack_)[first + i] = on_device((*stack_)[first + i], schema_.returns()[i]);
         set_current_device(former);
-        count_call();
+        add({name, 1, in_place_, copied_, nanoseconds_});
     }
 
    private:
@@ -254,8 +257,6 @@ class Call {
         return value;
     }
 
-    void count_call() const { add({full_name(schema_), 1, in_place_, copied_, nanoseconds_}); }
-
     const c10::OperatorHandle& op_;
     const c10::FunctionSchema& schema_;
     torch::jit::Stack* stack_;
@@ -277,7 +278,7 @@ FallbackStart begin_fallback(const char* op, c10::DeviceIndex device) {
     require_allowed(op);
     synchronize_current_stream(device);
     add({op, 1, 0, 0, 0});
-    return {op, device, std::chrono::steady_clock::now()};
+    return {op, device, std::chrono::steady_clock::now(), {device, HostWork::kFallback, op}};
 }
 
 at::Tensor end_fallback(const FallbackStart& start, const at::Tensor& result) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "profiler/profile.h"
+
 namespace sidra::pytorch {
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
@@ -30,6 +32,7 @@ struct FallbackStart {
     const char* op;
     c10::DeviceIndex device;
     std::chrono::steady_clock::time_point at;
+    OnHost span;
 };
 FallbackStart begin_fallback(const char* op, c10::DeviceIndex device);
 at::Tensor end_fallback(const FallbackStart& start, const at::Tensor& result);

@@ -20,6 +20,7 @@
 #include "aten/arrays.h"
 #include "aten/fallback.h"
 #include "aten/pointwise.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -61,8 +62,8 @@ at::Tensor gathered_rows(const at::Tensor& self, const at::Tensor& index) {
     const Sizes from_size = {1, 1, static_cast<uint32_t>(self.size(0)), static_cast<uint32_t>(columns)};
     const sidra_array to = sidra_operand_dense(place_of(out), type, to_size.data());
     const sidra_array from = sidra_operand_dense(place_of(table), type, from_size.data());
-    if (!queued(sidra_gather_rows(current_stream(self.device().index()), to_size.data(), &to, &from, from_size[2],
-                                  place_of(places), *type_of(index.scalar_type()))))
+    if (!queued(sidra_gather_rows(OnStream(self.device().index(), "sidra::gather"), to_size.data(), &to, &from,
+                                  from_size[2], place_of(places), *type_of(index.scalar_type()))))
         return {};
     return out;
 }
@@ -86,7 +87,7 @@ bool add_rows(const at::Tensor& sums, const at::Tensor& index, const at::Tensor&
     if (of.numel() > int64_t{UINT32_MAX} || sums.numel() > int64_t{UINT32_MAX}) return false;
     const Sizes sizes = {1, 1, size(index.numel()), size(columns)}, all = {1, 1, size(rows), size(columns)};
     const sidra_array to = dense(sums, all), in = dense(of, sizes);
-    if (!queued(sidra_scatter_add_rows(current_stream(sums.device().index()), sizes.data(), &to, all[2],
+    if (!queued(sidra_scatter_add_rows(OnStream(sums.device().index(), "sidra::scatter"), sizes.data(), &to, all[2],
                                        place_of(index), *type_of(index.scalar_type()), &in)))
         return false;
     mark_written(sums);
@@ -144,8 +145,8 @@ at::Tensor& gather_out(const at::Tensor& self, int64_t dim, const at::Tensor& in
             const sidra_array in = sidra_operand_dense(place_of(from), *bits, from_sizes->data());
             const sidra_array result = sidra_operand_dense(place_of(to), *bits, sizes->data());
             const auto move = [&](const sidra_array& into, const sidra_array& source) {
-                return queued(sidra_gather(current_stream(self.device().index()), sizes->data(), &into, &source,
-                                           (*from_sizes)[3], &indices));
+                return queued(sidra_gather(OnStream(self.device().index(), "sidra::gather"), sizes->data(), &into,
+                                           &source, (*from_sizes)[3], &indices));
             };
             // Of s64, the words are moved.
             const bool done = *bits == SIDRA_S64

@@ -3,6 +3,7 @@
 
 #include "aten/arrays.h"
 #include "aten/programs.h"
+#include "profiler/profile.h"
 #include "residency/residency.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -77,7 +78,7 @@ bool product(VectorProgram& program, const at::Tensor& out, const at::Tensor& a,
     call.k = static_cast<uint32_t>(a.size(-1));
     for (int64_t d = 0; d < out.dim() - 2; ++d) call.batch[4 - out.dim() + d] = static_cast<uint32_t>(out.size(d));
     call.operands = operands.data();
-    if (!queued(sidra_matmul_async(current_stream(index), &call))) return false;
+    if (!queued(sidra_matmul_async(OnStream(index, "sidra::matmul"), &call))) return false;
     mark_written(out);
     return true;
 }
@@ -123,7 +124,7 @@ bool run_layer(const at::Tensor& out, const Resident& on, const sidra_windows& w
     call.windows.codes = SIDRA_U8;
     call.operands = operands;
     call.operand_count = 4;
-    if (!queued(sidra_layer_async(current_stream(index), on.weights, &call))) return false;
+    if (!queued(sidra_layer_async(OnStream(index, "sidra::layer"), on.weights, &call))) return false;
     mark_written(out);
     return true;
 }

@@ -15,6 +15,7 @@
 #include "aten/pointwise.h"
 #include "aten/programs.h"
 #include "aten/rows.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -107,7 +108,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
             const sidra_array to = dense(out, *sizes);
             const sidra_array from =
                 dense(table, {1, 1, static_cast<uint32_t>(weight.size(0)), static_cast<uint32_t>(weight.size(1))});
-            if (queued(sidra_gather_rows(current_stream(weight.device().index()), sizes->data(), &to, &from,
+            if (queued(sidra_gather_rows(OnStream(weight.device().index(), "sidra::gather"), sizes->data(), &to, &from,
                                          static_cast<uint32_t>(weight.size(0)), place_of(index),
                                          *type_of(index.scalar_type()))))
                 return out;

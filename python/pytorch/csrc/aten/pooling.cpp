@@ -14,6 +14,7 @@
 #include "aten/arrays.h"
 #include "aten/fallback.h"
 #include "aten/indexing.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -69,7 +70,7 @@ bool pool(const at::Tensor& self, const Window& of, sidra_pool_operation op, con
     call.windows.dilation_h = number(of.dilation[0]);
     call.windows.dilation_w = number(of.dilation[1]);
     call.out = place_of(pixels);
-    if (!queued(sidra_pool_async(current_stream(self.device().index()), &call))) return false;
+    if (!queued(sidra_pool_async(OnStream(self.device().index(), "sidra::pool"), &call))) return false;
     to.copy_(pixels);
     return true;
 }

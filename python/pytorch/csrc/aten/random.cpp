@@ -8,6 +8,7 @@
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/generator.h"
@@ -26,7 +27,7 @@ bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator,
     const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(self.numel())};
     const sidra_array out = sidra_operand_dense(place_of(to), *type, sizes.data());
     const Generator::Key key = next_key(generator, self.device().index());
-    TORCH_CHECK(queued(function(current_stream(self.device().index()), sizes.data(), &out, key)),
+    TORCH_CHECK(queued(function(OnStream(self.device().index(), "sidra::random").get(), sizes.data(), &out, key)),
                 "the chip refused to draw random numbers: ", sidra_last_error());
     mark_written(to);
     if (!to.is_same(self)) self.copy_(to);

@@ -9,6 +9,7 @@
 
 #include "aten/arrays.h"
 #include "aten/programs.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -78,7 +79,7 @@ void run(VectorProgram& program, const at::Tensor& like, std::span<const sidra_v
     call.size[2] = static_cast<uint32_t>(like.size(0)), call.size[3] = static_cast<uint32_t>(like.size(1));
     call.operands = operands.data();
     call.operand_count = static_cast<uint32_t>(operands.size());
-    check(sidra_vector_async(current_stream(index), &call));
+    check(sidra_vector_async(OnStream(index, "sidra::vector"), &call));
 }
 
 at::Tensor with_bias(const at::Tensor& gates, const std::optional<at::Tensor>& bias) {

@@ -3,6 +3,7 @@
 
 #include <ATen/TensorIterator.h>
 
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -42,7 +43,8 @@ std::optional<Rows> rows_along(const at::Tensor& out, const at::Tensor& in, int6
 
 bool run_rows(RowFunction function, const at::Tensor& out, const at::Tensor& in, int64_t dim) {
     const std::optional<Rows> rows = rows_along(out, in, dim);
-    if (!rows || !queued(function(current_stream(out.device().index()), rows->sizes.data(), &rows->out, &rows->in)))
+    if (!rows ||
+        !queued(function(OnStream(out.device().index(), "sidra::rows"), rows->sizes.data(), &rows->out, &rows->in)))
         return false;
     mark_written(out);
     return true;

@@ -7,6 +7,7 @@
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -37,7 +38,7 @@ bool sorted(const at::Tensor& self, int64_t count, int64_t dim, bool descending,
     call.cols = (*sizes)[3];
     call.count = static_cast<uint32_t>(count);
     call.descending = descending;
-    if (!queued(sidra_sort_async(current_stream(self.device().index()), &call))) return false;
+    if (!queued(sidra_sort_async(OnStream(self.device().index(), "sidra::sort"), &call))) return false;
     const auto give = [&](at::Tensor& to, const at::Tensor& from) {
         const at::Tensor shaped = from.movedim(-1, dim);
         if (to.sizes() != shaped.sizes()) to.resize_(shaped.sizes());

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "aten/alias.h"
+#include "profiler/profile.h"
 #include "residency/quantise.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -21,6 +22,8 @@ namespace {
 
 // After so many writes to a matrix that was on crossbars it is not programmed again by itself: cells wear out.
 constexpr uint32_t kStaleMax = 3;
+// Its name in a profile.
+constexpr const char* kProgram = "sidra::program";
 
 std::atomic<MatmulMode> mode{MatmulMode::kInt8};
 std::atomic<bool> checking{false};
@@ -139,7 +142,7 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     }
     check(status);
     check(sidra_event_create(device(index).context(), SIDRA_EVENT_DEFAULT, &owned->programmed));
-    check(sidra_weights_program_async(current_stream(index), owned->weights));
+    check(sidra_weights_program_async(OnStream(index, kProgram), owned->weights));
     record_programming(*owned);
     return owned;
 }
@@ -155,8 +158,8 @@ bool renew(const std::shared_ptr<Owned>& owned, const at::Tensor& matrix) {
     synchronize_current_stream(owned->index);
     std::vector<int8_t> codes;
     if (!quantise(matrix_of(cpu_alias(matrix)), *owned, codes)) return false;
-    if (sidra_weights_update_async(current_stream(owned->index), owned->weights, 0, owned->k, 0, owned->n, codes.data(),
-                                   owned->n) != SIDRA_OK)
+    if (sidra_weights_update_async(OnStream(owned->index, kProgram), owned->weights, 0, owned->k, 0, owned->n,
+                                   codes.data(), owned->n) != SIDRA_OK)
         return false;
     record_programming(*owned);
     return true;
@@ -209,7 +212,7 @@ void program_entry(Table& table, const Key& key, Entry& entry, Block& block, con
 void use(Owned& owned) {
     const c10::StreamId stream = current_stream_id(owned.index);
     if (std::find(owned.users.begin(), owned.users.end(), stream) == owned.users.end()) {
-        if (!owned.ready) check(sidra_stream_wait_event(current_stream(owned.index), owned.programmed));
+        if (!owned.ready) check(sidra_stream_wait_event(OnStream(owned.index, "sidra::wait"), owned.programmed));
         owned.users.push_back(stream);
     }
 }

@@ -3,13 +3,12 @@
 
 #include <c10/util/Exception.h>
 
+#include "profiler/profile.h"
 #include "residency/residency.h"
 #include "runtime/error.h"
 
 namespace sidra::pytorch {
 namespace {
-
-constexpr c10::DeviceIndex kDevicesMax = 64;
 
 struct Current {
     c10::DeviceIndex device = 0;
@@ -88,6 +87,7 @@ bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
 }
 
 void Device::synchronize() const {
+    const OnHost span(index_, HostWork::kSynchronize);
     std::string faults;
     for (size_t id = 0; id < kStreamsMax; ++id) {
         sidra_stream* handle = streams_[id].load(std::memory_order_acquire);
@@ -155,6 +155,7 @@ c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexc
 sidra_stream* current_stream(c10::DeviceIndex index) { return device(index).stream(current_stream_id(index)); }
 
 void synchronize_current_stream(c10::DeviceIndex index) {
+    const OnHost span(index, HostWork::kSynchronize);
     check(sidra_stream_synchronize(current_stream(index), SIDRA_NEVER));
 }
 

@@ -17,6 +17,8 @@
 
 namespace sidra::pytorch {
 
+constexpr c10::DeviceIndex kDevicesMax = 64;
+
 // A stream of PyTorch's. Never destroyed: PyTorch's streams are numbers, which stay valid.
 struct QueueStream {
     sidra_stream* handle;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "profiler/profile.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
@@ -64,6 +65,7 @@ struct Guard final : Interface {
         return true;
     }
     void synchronizeStream(const c10::Stream& stream) const override {
+        const OnHost span(stream.device_index(), HostWork::kSynchronize);
         check(sidra_stream_synchronize(handle_of(stream), SIDRA_NEVER));
     }
     void synchronizeDevice(const c10::DeviceIndex index) const override {
@@ -85,7 +87,8 @@ struct Guard final : Interface {
     void block(void* event, const c10::Stream& stream) const override {
         if (event == nullptr) return;
         auto* const waited = static_cast<sidra_event*>(event);
-        const sidra_status status = sidra_stream_wait_event(handle_of(stream), waited);
+        const sidra_status status =
+            sidra_stream_wait_event(OnStream(stream.device_index(), stream.id(), "sidra::wait"), waited);
         check(status == SIDRA_ERROR_WRONG_CONTEXT ? sidra_event_synchronize(waited, SIDRA_NEVER) : status);
     }
     bool queryEvent(void* event) const override {
@@ -96,6 +99,7 @@ struct Guard final : Interface {
         return true;
     }
     void synchronizeEvent(void* event) const override {
+        const OnHost span(current_device(), HostWork::kSynchronize);
         if (event != nullptr) check(sidra_event_synchronize(static_cast<sidra_event*>(event), SIDRA_NEVER));
     }
     void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// A profiler for Kineto, which is PyTorch's: it hands over what a profile has recorded. Rows of the device are of the
+// type that PyTorch counts as time of the device; what the host does is time of the CPU.
+#include <IActivityProfiler.h>
+#include <libkineto.h>
+#include <output_base.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/profile.h"
+
+namespace sidra::pytorch {
+namespace {
+
+using libkineto::ActivityType;
+using libkineto::GenericTraceActivity;
+
+// Rows of a device in a trace, behind those of its streams, which have the streams' numbers.
+enum Row : int64_t { kProgramming = 1000, kFallbacks, kCopies };
+constexpr std::pair<Row, const char*> kRows[] = {
+    {kProgramming, "programming of weights"}, {kFallbacks, "fallbacks to the CPU"}, {kCopies, "copies by the host"}};
+
+// Ids of PyTorch's operations count from 1, and those of other activities must not be among them.
+constexpr int32_t kFirstId = 1 << 30, kIdsPerDevice = (INT32_MAX - kFirstId) / kDevicesMax;
+
+// A profile of one device: Kineto asks each session for the name of its device.
+class Session final : public libkineto::IActivityProfilerSession {
+   public:
+    explicit Session(c10::DeviceIndex index) : index_(index) {}
+    ~Session() override { stop(); }
+
+    void start() override {
+        if (start_profile(index_)) status_ = libkineto::TraceStatus::RECORDING;
+        else profile_.errors.push_back(name() + ": another profile runs, so this one has nothing of the device");
+    }
+    void stop() override {
+        if (status_ != libkineto::TraceStatus::RECORDING) return;
+        status_ = libkineto::TraceStatus::PROCESSING;
+        profile_ = stop_profile(index_);
+    }
+
+    std::vector<std::string> errors() override { return profile_.errors; }
+
+    void processTrace(libkineto::ActivityLogger& logger) override {
+        processTrace(
+            logger, [](int32_t) { return nullptr; }, 0, 0);
+    }
+    void processTrace(libkineto::ActivityLogger& logger, libkineto::getLinkedActivityCallback linked, int64_t begin,
+                      int64_t end) override {
+        buffer_ = std::make_unique<libkineto::CpuTraceBuffer>();
+        buffer_->span = libkineto::TraceSpan(begin, end, "sidra");
+        int32_t id = kFirstId + index_ * kIdsPerDevice;
+        for (const DeviceSpan& span : profile_.device) {
+            const bool programs = std::string_view(span.name) == "sidra::program";
+            const int64_t row = programs ? static_cast<int64_t>(kProgramming) : span.stream;
+            rows_.insert(row);
+            const bool copies = std::string_view(span.name) == "sidra::copy";
+            GenericTraceActivity& queued =
+                add(ActivityType::PRIVATEUSE1_RUNTIME, "sidra::queue", span.queued_begin_ns, span.queued_end_ns);
+            GenericTraceActivity& work = add(copies ? ActivityType::GPU_MEMCPY : ActivityType::CONCURRENT_KERNEL,
+                                             span.name, span.begin_ns, span.end_ns);
+            on_thread(queued, span.thread);
+            work.device = index_, work.resource = static_cast<int32_t>(row);
+            work.addMetadata("stream", span.stream);
+            work.addMetadata("device_ps", span.device_ps);
+            work.addMetadata("energy_pj", span.energy_pj);
+            work.addMetadata("packets", span.packets);
+            if (span.bytes != 0) work.addMetadata("bytes", span.bytes);
+            queued.flow.start = 1;
+            for (GenericTraceActivity* activity : {&queued, &work}) {
+                activity->id = id;
+                activity->flow.id = static_cast<uint32_t>(id);
+                activity->flow.type = libkineto::kLinkAsyncCpuGpu;
+                link(*activity, span.operation, linked);
+            }
+            ++id;
+        }
+        for (const HostSpan& span : profile_.host) {
+            static constexpr const char* kNames[] = {"sidra::fallback", "sidra::host_copy", "sidra::synchronize"};
+            GenericTraceActivity& work = add(ActivityType::PRIVATEUSE1_RUNTIME, kNames[static_cast<size_t>(span.work)],
+                                             span.begin_ns, span.end_ns);
+            if (span.work == HostWork::kSynchronize) {
+                on_thread(work, span.thread);
+            } else {
+                const Row row = span.work == HostWork::kFallback ? kFallbacks : kCopies;
+                rows_.insert(row);
+                work.device = index_, work.resource = row, work.threadId = span.thread;
+                work.addMetadataQuoted(row == kFallbacks ? "operator" : "direction", span.detail);
+                if (span.bytes != 0) work.addMetadata("bytes", span.bytes);
+            }
+            work.id = id++;
+            link(work, span.operation, linked);
+        }
+        for (const auto& activity : buffer_->activities) activity->log(logger);
+    }
+
+    // Null: the device did nothing.
+    std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
+        if (rows_.empty()) return nullptr;
+        return std::unique_ptr<libkineto::DeviceInfo>(
+            new libkineto::DeviceInfo{index_, libkineto::kExceedMaxPid + index_, name(), "memristor crossbars"});
+    }
+    std::vector<libkineto::ResourceInfo> getResourceInfos() override {
+        std::vector<libkineto::ResourceInfo> infos;
+        for (const int64_t row : rows_) {
+            const auto* named =
+                std::find_if(std::begin(kRows), std::end(kRows), [row](const auto& of) { return of.first == row; });
+            infos.push_back(
+                {row, row, index_, named != std::end(kRows) ? named->second : "stream " + std::to_string(row)});
+        }
+        return infos;
+    }
+    std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override { return std::move(buffer_); }
+
+    void pushCorrelationId(uint64_t id) override { push_operation(id); }
+    void popCorrelationId() override { pop_operation(); }
+
+   private:
+    std::string name() const { return "sidra:" + std::to_string(index_); }
+    GenericTraceActivity& add(ActivityType type, const char* name, int64_t begin_ns, int64_t end_ns) {
+        buffer_->emplace_activity(buffer_->span, type, name);
+        GenericTraceActivity& made = *buffer_->activities.back();
+        made.startTime = begin_ns, made.endTime = std::max(begin_ns, end_ns);
+        return made;
+    }
+    static void on_thread(GenericTraceActivity& activity, int32_t thread) {
+        activity.device = getpid(), activity.resource = activity.threadId = thread;
+    }
+    static void link(GenericTraceActivity& activity, uint64_t operation,
+                     const libkineto::getLinkedActivityCallback& linked) {
+        if (operation != 0) activity.linked = linked(static_cast<int32_t>(operation));
+    }
+
+    const c10::DeviceIndex index_;
+    Profile profile_;
+    std::set<int64_t> rows_;
+    std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
+};
+
+class Profiler final : public libkineto::IActivityProfiler {
+   public:
+    explicit Profiler(c10::DeviceIndex index) : index_(index) {}
+    const std::string& name() const override {
+        static const std::string name = "sidra";
+        return name;
+    }
+    const std::set<ActivityType>& availableActivities() const override {
+        static const std::set<ActivityType> all = {ActivityType::GPU_MEMCPY, ActivityType::CONCURRENT_KERNEL,
+                                                   ActivityType::PRIVATEUSE1_RUNTIME};
+        return all;
+    }
+    // Null: there is no such device, or nothing that devices do is wanted.
+    std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>& wanted,
+                                                                   const libkineto::Config&) override {
+        if (!wanted.contains(ActivityType::CONCURRENT_KERNEL) || index_ >= device_count()) return nullptr;
+        return std::make_unique<Session>(index_);
+    }
+    std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t, int64_t,
+                                                                   const std::set<ActivityType>& wanted,
+                                                                   const libkineto::Config& config) override {
+        return configure(wanted, config);
+    }
+
+   private:
+    const c10::DeviceIndex index_;
+};
+
+const bool registered = [] {
+    for (c10::DeviceIndex index = 0; index < kDevicesMax; ++index)
+        libkineto::api().registerProfilerFactory([index] { return std::make_unique<Profiler>(index); });
+    return true;
+}();
+
+}  // namespace
+}  // namespace sidra::pytorch
