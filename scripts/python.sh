@@ -24,7 +24,7 @@ packages=${packages%/bin/python}
 version=$("$packages/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 make --no-print-directory build/release/build.ninja >&2
-targets=(sidra)
+targets=(sidra sidra-smi) # tests read the counters of sidra-smi
 # sidra.compile() needs the compiler, which can be built where MLIR is.
 compiler=
 if grep -q sidra_compiler build/release/build.ninja; then targets+=(sidra_compiler) compiler=$top/build/release/compiler; fi

@@ -10,6 +10,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,13 @@ constexpr std::pair<Row, const char*> kRows[] = {
 // Ids of PyTorch's operations count from 1, and those of other activities must not be among them.
 constexpr int32_t kFirstId = 1 << 30, kIdsPerDevice = (INT32_MAX - kFirstId) / kDevicesMax;
 
+// In PyTorch 2.6 it has a constructor, which takes the fields in another order.
+template <typename Info>
+Info row_info(int64_t device, int64_t row, const std::string& name) {
+    if constexpr (std::is_aggregate_v<Info>) return {.id = row, .sortIndex = row, .deviceId = device, .name = name};
+    else return Info(device, row, row, name);
+}
+
 // A profile of one device: Kineto asks each session for the name of its device.
 class Session final : public libkineto::IActivityProfilerSession {
    public:
@@ -36,13 +45,18 @@ class Session final : public libkineto::IActivityProfilerSession {
     ~Session() override { stop(); }
 
     void start() override {
-        if (start_profile(index_)) status_ = libkineto::TraceStatus::RECORDING;
-        else profile_.errors.push_back(name() + ": another profile runs, so this one has nothing of the device");
+        if (start_profile(index_)) {
+            status_ = libkineto::TraceStatus::RECORDING;
+            return;
+        }
+        profile_.errors.push_back(name() + ": another profile runs, so this one has nothing of the device");
+        TORCH_WARN(profile_.errors.back());
     }
     void stop() override {
         if (status_ != libkineto::TraceStatus::RECORDING) return;
         status_ = libkineto::TraceStatus::PROCESSING;
         profile_ = stop_profile(index_);
+        for (const std::string& error : profile_.errors) TORCH_WARN(error);
     }
 
     std::vector<std::string> errors() override { return profile_.errors; }
@@ -111,8 +125,8 @@ class Session final : public libkineto::IActivityProfilerSession {
         for (const int64_t row : rows_) {
             const auto* named =
                 std::find_if(std::begin(kRows), std::end(kRows), [row](const auto& of) { return of.first == row; });
-            infos.push_back(
-                {row, row, index_, named != std::end(kRows) ? named->second : "stream " + std::to_string(row)});
+            infos.push_back(row_info<libkineto::ResourceInfo>(
+                index_, row, named != std::end(kRows) ? named->second : "stream " + std::to_string(row)));
         }
         return infos;
     }

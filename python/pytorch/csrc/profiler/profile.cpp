@@ -22,10 +22,21 @@ int64_t now_ns() {
 }
 int32_t this_thread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
 
-thread_local std::vector<uint64_t> operations;
 thread_local bool inside = false;  // an OnStream of this thread records
 
-uint64_t current_operation() { return operations.empty() ? 0 : operations.back(); }
+// The operations of PyTorch's in which the thread is. A profile may end within them, so the next one begins anew.
+std::atomic<uint64_t> profiles{0};
+struct Operations {
+    uint64_t profile = 0;
+    std::vector<uint64_t> ids;
+};
+std::vector<uint64_t>& operations() {
+    thread_local Operations mine;
+    const uint64_t profile = profiles.load(std::memory_order_relaxed);
+    if (mine.profile != profile) mine = {profile, {}};
+    return mine.ids;
+}
+uint64_t current_operation() { return operations().empty() ? 0 : operations().back(); }
 
 // The clock of a device and that of the host at one moment.
 struct Moment {
@@ -79,7 +90,6 @@ struct Lane {
     c10::StreamId id;
     sidra_stream* stream;
     std::mutex lock;  // from the stamp before an operation to the one behind it
-    bool tried = false;
     std::vector<std::pair<sidra_buffer*, const sidra_timestamp*>> blocks;
     size_t stamps = 0;
     std::vector<Recorded> recorded;
@@ -135,19 +145,14 @@ struct Recording {
     }
 };
 
-// Whoever records holds the gate shared, so that the end of the profile waits for it.
+// Of one device. Whoever records holds the lock shared, so that the end of the profile waits for it.
 struct Gate {
     std::shared_mutex lock;
-    std::map<c10::DeviceIndex, std::unique_ptr<Recording>> recordings;  // of the profiles that run
-
-    Recording* of(c10::DeviceIndex index) {
-        const auto found = recordings.find(index);
-        return found == recordings.end() ? nullptr : found->second.get();
-    }
+    std::unique_ptr<Recording> recording;  // null: no profile runs
 };
-Gate& gate() {
-    static Gate* const made = new Gate;
-    return *made;
+Gate& gate(c10::DeviceIndex index) {
+    static auto* const all = new std::array<Gate, kDevicesMax>;
+    return (*all)[static_cast<size_t>(index)];
 }
 
 // The stream has passed its stamps. What a fault has dropped has none.
@@ -174,7 +179,7 @@ void read(const Lane& lane, const Clock& clock, Profile& profile) {
     const std::string where = c10::str("sidra:", static_cast<int>(lane.index), ", stream ", lane.id, ": ");
     if (lost != 0)
         profile.errors.push_back(
-            c10::str(where, lost, " operations have no times, because the stream stopped before them"));
+            c10::str(where, lost, " operations have no times, because the stream stopped before their end"));
     if (!lane.error.empty())
         profile.errors.push_back(c10::str(where, "operations are missing in the profile: ", lane.error));
 }
@@ -183,8 +188,8 @@ void read(const Lane& lane, const Clock& clock, Profile& profile) {
 
 void OnStream::begin(c10::DeviceIndex index, c10::StreamId id, const char* name, uint64_t bytes) {
     if (inside) return;
-    std::shared_lock pass(gate().lock);
-    Recording* const recording = gate().of(index);
+    std::shared_lock pass(gate(index).lock);
+    Recording* const recording = gate(index).recording.get();
     if (recording == nullptr) return;
     Lane& lane = recording->lane(index, id, stream_);
     lane.lock.lock();
@@ -208,37 +213,39 @@ void OnStream::end() {
     if (!lane_->stamp()) lane_->recorded.pop_back();
     static_cast<void>(sidra_batch_end(stream_));
     inside = false;
+    const c10::DeviceIndex index = lane_->index;
     lane_->lock.unlock();
-    gate().lock.unlock_shared();
+    gate(index).lock.unlock_shared();
 }
 
 void OnHost::begin() { begin_ns_ = now_ns(); }
 
 void OnHost::end() {
     if (inside) return;
-    const std::shared_lock pass(gate().lock);
-    Recording* const recording = gate().of(index_);
+    const std::shared_lock pass(gate(index_).lock);
+    Recording* const recording = gate(index_).recording.get();
     if (recording == nullptr) return;
     const std::lock_guard guard(recording->lock);
     recording->host.push_back({work_, begin_ns_, now_ns(), this_thread(), current_operation(), detail_, bytes_});
 }
 
 bool start_profile(c10::DeviceIndex index) {
-    const std::unique_lock pass(gate().lock);
-    std::unique_ptr<Recording>& recording = gate().recordings[index];
-    if (recording != nullptr) return false;
-    recording = std::make_unique<Recording>();
-    profile_runs.store(true, std::memory_order_relaxed);
+    Gate& its = gate(index);
+    const std::unique_lock pass(its.lock);
+    if (its.recording != nullptr) return false;
+    its.recording = std::make_unique<Recording>();
+    profiles.fetch_add(1, std::memory_order_relaxed);
+    profile_runs[static_cast<size_t>(index)].store(true, std::memory_order_relaxed);
     return true;
 }
 
 Profile stop_profile(c10::DeviceIndex index) {
     std::unique_ptr<Recording> recording;
+    profile_runs[static_cast<size_t>(index)].store(false,
+                                                   std::memory_order_relaxed);  // first, so that the lock is free soon
     {
-        const std::unique_lock pass(gate().lock);
-        recording = std::move(gate().recordings[index]);
-        gate().recordings.erase(index);
-        profile_runs.store(!gate().recordings.empty(), std::memory_order_relaxed);
+        const std::unique_lock pass(gate(index).lock);
+        recording = std::move(gate(index).recording);
     }
     Profile profile;
     if (recording == nullptr) return profile;
@@ -251,9 +258,9 @@ Profile stop_profile(c10::DeviceIndex index) {
     return profile;
 }
 
-void push_operation(uint64_t id) { operations.push_back(id); }
+void push_operation(uint64_t id) { operations().push_back(id); }
 void pop_operation() {
-    if (!operations.empty()) operations.pop_back();
+    if (!operations().empty()) operations().pop_back();
 }
 
 }  // namespace sidra::pytorch

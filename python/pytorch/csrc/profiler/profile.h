@@ -8,6 +8,7 @@
 #include <c10/core/Stream.h>
 #include <sidra/sidra.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,7 @@
 
 namespace sidra::pytorch {
 
-inline std::atomic<bool> profile_runs{false};  // of any device
+inline std::array<std::atomic<bool>, kDevicesMax> profile_runs{};
 
 struct Lane;
 
@@ -31,7 +32,7 @@ class OnStream {
         : OnStream(index, current_stream_id(index), name, bytes) {}
     OnStream(c10::DeviceIndex index, c10::StreamId id, const char* name, uint64_t bytes = 0)
         : stream_(device(index).stream(id)) {
-        if (profile_runs.load(std::memory_order_relaxed)) [[unlikely]]
+        if (profile_runs[static_cast<size_t>(index)].load(std::memory_order_relaxed)) [[unlikely]]
             begin(index, id, name, bytes);
     }
     ~OnStream() {
@@ -59,7 +60,7 @@ class OnHost {
     // detail: the operator that falls back; a literal or a text that lives as long as this.
     OnHost(c10::DeviceIndex index, HostWork work, const char* detail = "", uint64_t bytes = 0)
         : index_(index), work_(work), detail_(detail), bytes_(bytes) {
-        if (profile_runs.load(std::memory_order_relaxed)) [[unlikely]]
+        if (profile_runs[static_cast<size_t>(index)].load(std::memory_order_relaxed)) [[unlikely]]
             begin();
     }
     ~OnHost() {
