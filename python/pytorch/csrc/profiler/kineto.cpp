@@ -74,11 +74,9 @@ class Session final : public libkineto::IActivityProfilerSession {
             const bool programs = std::string_view(span.name) == "sidra::program";
             const int64_t row = programs ? static_cast<int64_t>(kProgramming) : span.stream;
             rows_.insert(row);
-            const bool copies = std::string_view(span.name) == "sidra::copy";
             GenericTraceActivity& queued =
                 add(ActivityType::PRIVATEUSE1_RUNTIME, "sidra::queue", span.queued_begin_ns, span.queued_end_ns);
-            GenericTraceActivity& work = add(copies ? ActivityType::GPU_MEMCPY : ActivityType::CONCURRENT_KERNEL,
-                                             span.name, span.begin_ns, span.end_ns);
+            GenericTraceActivity& work = add(type_of(span.name), span.name, span.begin_ns, span.end_ns);
             on_thread(queued, span.thread);
             work.device = index_, work.resource = static_cast<int32_t>(row);
             work.addMetadata("stream", span.stream);
@@ -137,6 +135,11 @@ class Session final : public libkineto::IActivityProfilerSession {
 
    private:
     std::string name() const { return "sidra:" + std::to_string(index_); }
+    // PyTorch counts all but annotations as time in which the device works.
+    static ActivityType type_of(std::string_view name) {
+        if (name == "sidra::wait") return ActivityType::GPU_USER_ANNOTATION;
+        return name == "sidra::copy" ? ActivityType::GPU_MEMCPY : ActivityType::CONCURRENT_KERNEL;
+    }
     GenericTraceActivity& add(ActivityType type, const char* name, int64_t begin_ns, int64_t end_ns) {
         buffer_->emplace_activity(buffer_->span, type, name);
         GenericTraceActivity& made = *buffer_->activities.back();
@@ -165,8 +168,8 @@ class Profiler final : public libkineto::IActivityProfiler {
         return name;
     }
     const std::set<ActivityType>& availableActivities() const override {
-        static const std::set<ActivityType> all = {ActivityType::GPU_MEMCPY, ActivityType::CONCURRENT_KERNEL,
-                                                   ActivityType::PRIVATEUSE1_RUNTIME};
+        static const std::set<ActivityType> all = {ActivityType::GPU_MEMCPY, ActivityType::GPU_USER_ANNOTATION,
+                                                   ActivityType::CONCURRENT_KERNEL, ActivityType::PRIVATEUSE1_RUNTIME};
         return all;
     }
     // Null: there is no such device, or nothing that devices do is wanted.
