@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """torch.profiler: times of the device by operator, rows of a trace, and sums that agree with the counters of sidra-smi."""
+import itertools
 import json
 import os
 import subprocess
@@ -32,6 +33,10 @@ class Trace:
 
     def on(self, row, device="sidra:0"):
         return [e for of, at, e in self.rows if of == device and at == row]
+
+    def one_after_another(self, row, device="sidra:0"):
+        events = sorted(self.on(row, device), key=lambda e: e["ts"])
+        return all(a["ts"] + a["dur"] <= b["ts"] + 1 for a, b in itertools.pairwise(events))
 
     def operator_of(self, event):
         """The operator of the CPU in which it was queued."""
@@ -95,8 +100,7 @@ def test_rows_of_a_trace(tmp_path):
     assert all(starts[i]["pid"] == os.getpid() and ends[i]["pid"] == 0 for i in starts)
     # What is on one stream does not overlap; all of it is on the clock of the CPU's rows.
     for row in ("stream 0", f"stream {stream.stream_id}"):
-        events = sorted(trace.on(row), key=lambda e: e["ts"])
-        assert all(a["ts"] + a["dur"] <= b["ts"] + 1 for a, b in zip(events, events[1:]))
+        assert trace.one_after_another(row)
     host = [e for e in trace.slices if e["cat"] == "cpu_op"]
     first, last = min(e["ts"] for e in host), max(e["ts"] + e["dur"] for e in trace.slices if e["name"] == "sidra::synchronize")
     assert all(first - 1e5 < e["ts"] and e["ts"] + e["dur"] < last + 1e5 for e in trace.work)
@@ -169,6 +173,7 @@ def test_only_a_profile_of_devices_records(tmp_path):
     assert [e["name"] for e in Trace(profiled, tmp_path).work] == ["sidra::vector"]
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_schedule(tmp_path):
     x = torch.ones(100, device="sidra")
     counts = []
@@ -186,9 +191,9 @@ def test_schedule(tmp_path):
 
 def test_exceptions(tmp_path, capfd):
     x = torch.arange(12.0).view(3, 4).to("sidra")
-    with pytest.raises(ZeroDivisionError), profile(activities=BOTH) as profiled:
+    with pytest.raises(RuntimeError, match="here"), profile(activities=BOTH) as profiled:
         x + 1
-        1 // 0
+        raise RuntimeError("here")
     assert len(Trace(profiled, tmp_path).work) == 1
     # The stream stops, so what is behind the fault has no times.
     with profile(activities=BOTH) as profiled, pytest.raises(RuntimeError, match="out of range"):
@@ -222,8 +227,7 @@ def test_threads_and_devices(tmp_path):
         assert added(f"stream {stream.stream_id if stream else 0}", device) == 50 * shared
     for device in trace.devices.values():
         for row in {at for of, at, _ in trace.rows if of == device and at.startswith("stream")}:
-            events = sorted(trace.on(row, device), key=lambda e: e["ts"])
-            assert all(a["ts"] + a["dur"] <= b["ts"] + 1 for a, b in zip(events, events[1:]))
+            assert trace.one_after_another(row, device)
 
 
 def test_profiles_while_other_threads_work(tmp_path):
@@ -248,3 +252,11 @@ def test_profiles_while_other_threads_work(tmp_path):
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_older_profiler():
+    x = torch.randn(64, 64).to("sidra")
+    with torch.autograd.profiler.profile(use_device="sidra") as profiled:
+        (x @ x).relu()
+    rows = {row.key: row for row in profiled.key_averages()}
+    assert rows["aten::mm"].device_time_total > 0 and rows["aten::relu"].device_time_total > 0
