@@ -93,7 +93,7 @@ struct Lane {
     std::vector<std::pair<sidra_buffer*, const sidra_timestamp*>> blocks;
     size_t stamps = 0;
     std::vector<Recorded> recorded;
-    std::string error;  // of the first stamp that could not be queued
+    std::string error;  // of the first stamp that was not queued
 
     // Queues one. False: that failed.
     bool stamp() {
@@ -117,8 +117,6 @@ struct Lane {
     ~Lane() {
         for (const auto& [buffer, host] : blocks) static_cast<void>(sidra_buffer_destroy(buffer));
     }
-
-   private:
     bool ok(sidra_status status) {
         if (status != SIDRA_OK && error.empty()) error = sidra_last_error();
         return status == SIDRA_OK;
@@ -194,7 +192,7 @@ void OnStream::begin(c10::DeviceIndex index, c10::StreamId id, const char* name,
     Lane& lane = recording->lane(index, id, stream_);
     lane.lock.lock();
     // One doorbell for the stamps and what is between them, so that the device does not come to the first one early.
-    bool stamped = sidra_batch_begin(stream_) == SIDRA_OK;
+    bool stamped = lane.ok(sidra_batch_begin(stream_));
     if (stamped && lane.stamps == 0) stamped = lane.stamp() && lane.stamp();
     const size_t first = lane.stamps;
     if (!stamped || !lane.stamp()) {
@@ -240,9 +238,9 @@ bool start_profile(c10::DeviceIndex index) {
 }
 
 Profile stop_profile(c10::DeviceIndex index) {
+    // Nobody begins to record any more, so the lock becomes free.
+    profile_runs[static_cast<size_t>(index)].store(false, std::memory_order_relaxed);
     std::unique_ptr<Recording> recording;
-    profile_runs[static_cast<size_t>(index)].store(false,
-                                                   std::memory_order_relaxed);  // first, so that the lock is free soon
     {
         const std::unique_lock pass(gate(index).lock);
         recording = std::move(gate(index).recording);

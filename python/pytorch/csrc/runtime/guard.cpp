@@ -65,8 +65,9 @@ struct Guard final : Interface {
         return true;
     }
     void synchronizeStream(const c10::Stream& stream) const override {
+        sidra_stream* const handle = handle_of(stream);
         const OnHost span(stream.device_index(), HostWork::kSynchronize);
-        check(sidra_stream_synchronize(handle_of(stream), SIDRA_NEVER));
+        check(sidra_stream_synchronize(handle, SIDRA_NEVER));
     }
     void synchronizeDevice(const c10::DeviceIndex index) const override {
         if (is_open(index)) device(index).synchronize();
@@ -99,8 +100,9 @@ struct Guard final : Interface {
         return true;
     }
     void synchronizeEvent(void* event) const override {
+        if (event == nullptr) return;
         const OnHost span(current_device(), HostWork::kSynchronize);
-        if (event != nullptr) check(sidra_event_synchronize(static_cast<sidra_event*>(event), SIDRA_NEVER));
+        check(sidra_event_synchronize(static_cast<sidra_event*>(event), SIDRA_NEVER));
     }
     void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
         static_cast<void>(sidra_event_destroy(static_cast<sidra_event*>(event)));
