@@ -230,6 +230,27 @@ def test_threads_and_devices(tmp_path):
             assert trace.one_after_another(row, device)
 
 
+def test_fallbacks_of_several_threads(tmp_path):
+    barrier = threading.Barrier(3)
+
+    def work():
+        x = torch.randn(150, 150).to("sidra")
+        for _ in range(3):
+            barrier.wait()
+            torch.linalg.svd(x)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    with profile(activities=BOTH) as profiled:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    trace = Trace(profiled, tmp_path)
+    rows = {at for _, at, _ in trace.rows if at.startswith(FALLBACKS)}
+    assert sum("_linalg_svd" in e["args"]["operator"] for row in rows for e in trace.on(row)) == 9
+    assert FALLBACKS in rows and all(trace.one_after_another(row) for row in rows)
+
+
 def test_profiles_while_other_threads_work(tmp_path):
     stop = threading.Event()
 

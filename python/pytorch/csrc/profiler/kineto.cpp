@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,10 +24,16 @@ namespace {
 using libkineto::ActivityType;
 using libkineto::GenericTraceActivity;
 
-// Rows of a device in a trace, behind those of its streams, which have the streams' numbers.
-enum Row : int64_t { kProgramming = 1000, kFallbacks, kCopies };
-constexpr std::pair<Row, const char*> kRows[] = {
-    {kProgramming, "programming of weights"}, {kFallbacks, "fallbacks to the CPU"}, {kCopies, "copies by the host"}};
+// Rows of a device in a trace: those of its streams have the streams' numbers; each of these kinds begins at its
+// number.
+enum Kind : int32_t { kStreams = 0, kProgramming = 1000, kFallbacks = 2000, kCopies = 3000 };
+
+std::string row_name(int32_t row) {
+    static constexpr const char* kNames[] = {"programming of weights", "fallbacks to the CPU", "copies by the host"};
+    if (row < kProgramming) return "stream " + std::to_string(row);
+    const int32_t number = row % kProgramming;
+    return kNames[row / kProgramming - 1] + (number == 0 ? "" : " (" + std::to_string(number + 1) + ")");
+}
 
 // Ids of PyTorch's operations count from 1, and those of other activities must not be among them.
 constexpr int32_t kFirstId = 1 << 30, kIdsPerDevice = (INT32_MAX - kFirstId) / kDevicesMax;
@@ -70,15 +77,17 @@ class Session final : public libkineto::IActivityProfilerSession {
         buffer_ = std::make_unique<libkineto::CpuTraceBuffer>();
         buffer_->span = libkineto::TraceSpan(begin, end, "sidra");
         int32_t id = kFirstId + index_ * kIdsPerDevice;
+        const auto earlier = [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; };
+        std::sort(profile_.device.begin(), profile_.device.end(), earlier);
+        std::sort(profile_.host.begin(), profile_.host.end(), earlier);
         for (const DeviceSpan& span : profile_.device) {
-            const bool programs = std::string_view(span.name) == "sidra::program";
-            const int64_t row = programs ? static_cast<int64_t>(kProgramming) : span.stream;
-            rows_.insert(row);
             GenericTraceActivity& queued =
                 add(ActivityType::PRIVATEUSE1_RUNTIME, "sidra::queue", span.queued_begin_ns, span.queued_end_ns);
             GenericTraceActivity& work = add(type_of(span.name), span.name, span.begin_ns, span.end_ns);
             on_thread(queued, span.thread);
-            work.device = index_, work.resource = static_cast<int32_t>(row);
+            work.device = index_;
+            work.resource = row_of(std::string_view(span.name) == "sidra::program" ? kProgramming : kStreams,
+                                   span.stream, span.begin_ns, span.end_ns);
             work.addMetadata("stream", span.stream);
             work.addMetadata("device_ps", span.device_ps);
             work.addMetadata("energy_pj", span.energy_pj);
@@ -100,10 +109,10 @@ class Session final : public libkineto::IActivityProfilerSession {
             if (span.work == HostWork::kSynchronize) {
                 on_thread(work, span.thread);
             } else {
-                const Row row = span.work == HostWork::kFallback ? kFallbacks : kCopies;
-                rows_.insert(row);
-                work.device = index_, work.resource = row, work.threadId = span.thread;
-                work.addMetadataQuoted(row == kFallbacks ? "operator" : "direction", span.detail);
+                const Kind kind = span.work == HostWork::kFallback ? kFallbacks : kCopies;
+                work.device = index_, work.resource = row_of(kind, 0, span.begin_ns, span.end_ns);
+                work.threadId = span.thread;
+                work.addMetadataQuoted(kind == kFallbacks ? "operator" : "direction", span.detail);
                 if (span.bytes != 0) work.addMetadata("bytes", span.bytes);
             }
             work.id = id++;
@@ -120,12 +129,8 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
     std::vector<libkineto::ResourceInfo> getResourceInfos() override {
         std::vector<libkineto::ResourceInfo> infos;
-        for (const int64_t row : rows_) {
-            const auto* named =
-                std::find_if(std::begin(kRows), std::end(kRows), [row](const auto& of) { return of.first == row; });
-            infos.push_back(row_info<libkineto::ResourceInfo>(
-                index_, row, named != std::end(kRows) ? named->second : "stream " + std::to_string(row)));
-        }
+        for (const auto& [row, end_ns] : rows_)
+            infos.push_back(row_info<libkineto::ResourceInfo>(index_, row, row_name(row)));
         return infos;
     }
     std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override { return std::move(buffer_); }
@@ -146,6 +151,13 @@ class Session final : public libkineto::IActivityProfilerSession {
         made.startTime = begin_ns, made.endTime = std::max(begin_ns, end_ns);
         return made;
     }
+    // Streams, and threads, work at the same time; viewers expect events of a row one after another.
+    int32_t row_of(Kind kind, c10::StreamId stream, int64_t begin_ns, int64_t end_ns) {
+        auto row = static_cast<int32_t>(kind + (kind == kStreams ? stream : 0));
+        while (kind != kStreams && rows_.contains(row) && rows_[row] > begin_ns) ++row;
+        rows_[row] = end_ns;
+        return row;
+    }
     static void on_thread(GenericTraceActivity& activity, int32_t thread) {
         activity.device = getpid(), activity.resource = activity.threadId = thread;
     }
@@ -156,7 +168,7 @@ class Session final : public libkineto::IActivityProfilerSession {
 
     const c10::DeviceIndex index_;
     Profile profile_;
-    std::set<int64_t> rows_;
+    std::map<int32_t, int64_t> rows_;  // and when the last event there ends
     std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
 
