@@ -35,8 +35,9 @@ std::string row_name(int32_t row) {
     return kNames[row / kProgramming - 1] + (number == 0 ? "" : " (" + std::to_string(number + 1) + ")");
 }
 
-// Ids of PyTorch's operations count from 1, and those of other activities must not be among them.
-constexpr int32_t kFirstId = 1 << 30, kIdsPerDevice = (INT32_MAX - kFirstId) / kDevicesMax;
+// Ids of PyTorch's operations count from 1, and those of other activities must not be among them. Arrows are numbered
+// apart: PyTorch 2.6 has 27 bits for that.
+constexpr int32_t kFirstId = 1 << 30, kIdsPerDevice = (1 << 27) / kDevicesMax;
 
 // In PyTorch 2.6 it has a constructor, which takes the fields in another order.
 template <typename Info>
@@ -76,7 +77,7 @@ class Session final : public libkineto::IActivityProfilerSession {
                       int64_t end) override {
         buffer_ = std::make_unique<libkineto::CpuTraceBuffer>();
         buffer_->span = libkineto::TraceSpan(begin, end, "sidra");
-        int32_t id = kFirstId + index_ * kIdsPerDevice;
+        int32_t number = index_ * kIdsPerDevice;
         const auto earlier = [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; };
         std::sort(profile_.device.begin(), profile_.device.end(), earlier);
         std::sort(profile_.host.begin(), profile_.host.end(), earlier);
@@ -94,13 +95,13 @@ class Session final : public libkineto::IActivityProfilerSession {
             work.addMetadata("packets", span.packets);
             if (span.bytes != 0) work.addMetadata("bytes", span.bytes);
             queued.flow.start = 1;
+            ++number;
             for (GenericTraceActivity* activity : {&queued, &work}) {
-                activity->id = id;
-                activity->flow.id = static_cast<uint32_t>(id);
+                activity->id = kFirstId + number;
+                activity->flow.id = static_cast<uint32_t>(number);
                 activity->flow.type = libkineto::kLinkAsyncCpuGpu;
                 link(*activity, span.operation, linked);
             }
-            ++id;
         }
         for (const HostSpan& span : profile_.host) {
             static constexpr const char* kNames[] = {"sidra::fallback", "sidra::host_copy", "sidra::synchronize"};
@@ -115,7 +116,7 @@ class Session final : public libkineto::IActivityProfilerSession {
                 work.addMetadataQuoted(kind == kFallbacks ? "operator" : "direction", span.detail);
                 if (span.bytes != 0) work.addMetadata("bytes", span.bytes);
             }
-            work.id = id++;
+            work.id = kFirstId + ++number;
             link(work, span.operation, linked);
         }
         for (const auto& activity : buffer_->activities) activity->log(logger);
