@@ -132,6 +132,17 @@ def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
             for _ in range(5):
                 y = torch.softmax(model(x), -1)
             y.sort()
+            # One of each kind, so that none is forgotten.
+            index = torch.tensor([3, 1, 2], device="sidra")
+            y[index].index_add_(0, index - 1, y[:3])
+            torch.gather(y, 1, index.view(1, 3)).long().cumsum(1)
+            torch.arange(9, device="sidra").sum()
+            images = torch.randn(2, 8, 16, 16, device="sidra")
+            kernel = torch.randn(4, 8, 3, 3, device="sidra")
+            torch.nn.functional.max_pool2d(torch.conv2d(images, kernel), 2)
+            torch.nn.functional.embedding(index, y)
+            torch.nn.LSTMCell(8, 8).to("sidra")(images[0, 0, :4, :8])
+            torch.baddbmm(images[0], images[0], images[1], beta=0.5)
         torch.sidra.synchronize()
 
     work()  # what is made once, is made
@@ -139,7 +150,8 @@ def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
     with profile(activities=BOTH) as profiled:
         work()
     events = Trace(profiled, tmp_path).work
-    assert {"sidra::program", "sidra::layer", "sidra::matmul", "sidra::vector", "sidra::sort"} <= {e["name"] for e in events}
+    kinds = ("program", "layer", "matmul", "vector", "rows", "copy", "gather", "scatter", "pool", "sort", "random")
+    assert {f"sidra::{kind}" for kind in kinds} == {e["name"] for e in events}
     packets, picoseconds, picojoules = (sum(e["args"][name] for e in events) for name in ("packets", "device_ps", "energy_pj"))
     # The profile itself has two stamps for each, and two at the beginning.
     with_profile = smi()

@@ -94,7 +94,7 @@ class DeviceScope {
 c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept;
 c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexcept;
 
-// The calling thread's stream on the device.
+// The calling thread's stream on the device. What queues an operation takes OnStream (profiler/profile.h) instead.
 sidra_stream* current_stream(c10::DeviceIndex index);
 // Waits until it has done everything that is queued: the host may then touch memory that only this stream uses.
 void synchronize_current_stream(c10::DeviceIndex index);
