@@ -288,6 +288,21 @@ def test_profiles_while_other_threads_work(tmp_path):
             thread.join()
 
 
+def test_compiled_regions(tmp_path):
+    torch._dynamo.reset()
+    layers = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8)).to("sidra").eval()
+    compiled = torch.compile(layers, backend="sidra", fullgraph=True)
+    x = torch.randn(4, 64).to("sidra")
+    with torch.no_grad(), profile(activities=BOTH) as profiled:
+        compiled(x)
+        compiled(x)
+        torch.sidra.synchronize()
+    trace = Trace(profiled, tmp_path)
+    assert [e["name"] for e in trace.on("stream 0")] == ["sidra::copy", "sidra::model", "sidra::copy"] * 2
+    assert {e["name"] for e in trace.on(PROGRAMMING)} == {"sidra::program"}
+    assert all(e["args"]["device_ps"] > 0 for e in trace.work)
+
+
 @pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="PyTorch 2.6 knows the device by another name there")
 def test_older_profiler():
     x = torch.randn(64, 64).to("sidra")

@@ -13,6 +13,7 @@
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
+#include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -80,7 +81,8 @@ class Model final : public torch::CustomClassHolder {
     // Queues the programming of its matrices. Throws if there is no room for them.
     void deploy() {
         const std::lock_guard guard(lock_);
-        deploy_on(take_turn());
+        take_turn();
+        queue_programming();
         end_turn();
     }
 
@@ -101,19 +103,21 @@ class Model final : public torch::CustomClassHolder {
             results.push_back(at::empty(output.shape, at::device(where).dtype(output.dtype)));
 
         const std::lock_guard guard(lock_);
-        sidra_stream* const stream = take_turn();
-        if (!programmed_) deploy_on(stream);
+        take_turn();
+        if (!programmed_) queue_programming();
         sidra_buffer* buffer = nullptr;
         check(sidra_model_get_buffer(model_, 0, &buffer));
         for (size_t i = 0; i < inputs.size(); ++i) {
             if (inputs_[i].bytes == 0) continue;
             const at::Tensor from = inputs[i].contiguous();
-            check(sidra_copy_async(stream, {buffer, inputs_[i].offset}, place_of(from), inputs_[i].bytes));
+            check(sidra_copy_async(OnStream(index_, "sidra::copy", inputs_[i].bytes), {buffer, inputs_[i].offset},
+                                   place_of(from), inputs_[i].bytes));
         }
-        check(sidra_model_run_async(stream, model_, 0));
+        check(sidra_model_run_async(OnStream(index_, "sidra::model"), model_, 0));
         for (size_t i = 0; i < results.size(); ++i)
             if (outputs_[i].bytes != 0)
-                check(sidra_copy_async(stream, place_of(results[i]), {buffer, outputs_[i].offset}, outputs_[i].bytes));
+                check(sidra_copy_async(OnStream(index_, "sidra::copy", outputs_[i].bytes), place_of(results[i]),
+                                       {buffer, outputs_[i].offset}, outputs_[i].bytes));
         end_turn();
         return results;
     }
@@ -153,17 +157,17 @@ class Model final : public torch::CustomClassHolder {
     }
 
     // Runs use one memory, so a stream waits for what another one has queued with it. The lock is held.
-    sidra_stream* take_turn() {
+    void take_turn() {
         sidra_stream* const stream = current_stream(index_);
         const sidra_stream* const before = std::exchange(used_by_, stream);
-        if (before != nullptr && before != stream) check(sidra_stream_wait_event(stream, last_));
-        return stream;
+        if (before != nullptr && before != stream)
+            check(sidra_stream_wait_event(OnStream(index_, "sidra::wait"), last_));
     }
     void end_turn() { check(sidra_event_record(last_, used_by_)); }
 
     // Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
-    void deploy_on(sidra_stream* stream) {
-        check(sidra_model_deploy_async(stream, model_));
+    void queue_programming() {
+        check(sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_));
         auto info = SIDRA_INIT(sidra_model_info);
         check(sidra_model_get_info(model_, &info));
         programmed_ = info.deployed;
