@@ -111,19 +111,23 @@ def make_resnet(path, blocks=(3, 4, 6, 3), classes=1000):
     g.save(path, [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, 224, 224])], scores)
 
 
-def make_digits(path):
-    """The network of libsidra/examples/convnet, trained in float: images of batch x 1 x 8 x 8 to scores. Beside it arrays for tests and calibration."""
+FOLDS = 5  # of the digits
+
+
+def make_digits(path, fold=FOLDS - 1):
+    """The network of libsidra/examples/convnet, trained in float: images of batch x 1 x 8 x 8 to scores. Beside it arrays for tests and calibration: the
+    tests are a fifth of the digits, which the training does not see."""
     spec = importlib.util.spec_from_file_location("train", pathlib.Path(__file__).parent.parent / "libsidra/examples/convnet/train.py")
     train = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(train)
     pixels, labels = train.digits.load_digits()
-    rows = train.digits.TRAIN_ROWS
+    begin, end = (len(pixels) * part // FOLDS for part in (fold, fold + 1))
+    others = np.r_[:begin, end:len(pixels)]
     images = pixels.reshape(-1, 1, train.SIDE, train.SIDE).astype(np.float32) * train.PIXEL_SCALE
-    tests = len(pixels) - rows
-    for name, array in (("samples", images[:tests]), ("tests", images[rows:]), ("labels", labels[rows:].astype(np.int64))):
+    for name, array in (("samples", images[others[:end - begin]]), ("tests", images[begin:end]), ("labels", labels[begin:end].astype(np.int64))):
         np.save(path.with_suffix(f".{name}.npy"), array)
     g, x = Graph(), "image"
-    for (kind, kernel, stride, pad, _), (inputs, _), parameters in zip(train.NETWORK, train.channels(), train.train(pixels[:rows], labels[:rows])):
+    for (kind, kernel, stride, pad, _), (inputs, _), parameters in zip(train.NETWORK, train.channels(), train.train(pixels[others], labels[others])):
         places = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
         weights, bias = (None, None) if parameters is None else (parameters[0], g.constant(parameters[1].astype(np.float32)))
         if kind == train.POOL_MAX:
