@@ -56,10 +56,12 @@ Program program_of(mlir::ArrayAttr lines, mlir::ArrayAttr arrays) {
 
 }  // namespace
 
+uint64_t crossbars_of(uint64_t rows, uint64_t columns, uint32_t cells) {
+    return (rows + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS * ((columns * cells + SIDRA_XBAR_COLS - 1) / SIDRA_XBAR_COLS);
+}
+
 uint64_t crossbars_of(xbar::MatrixType matrix, uint32_t cells) {
-    const uint64_t columns = uint64_t{matrix.getColumns()} * cells;
-    return (uint64_t{matrix.getRows()} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS *
-           ((columns + SIDRA_XBAR_COLS - 1) / SIDRA_XBAR_COLS);
+    return crossbars_of(matrix.getRows(), matrix.getColumns(), cells);
 }
 
 uint64_t link_bytes_per_ns() { return chip::kCosts.link_bytes_per_ns; }
@@ -71,11 +73,10 @@ uint64_t time_of(mlir::Operation* call) {
                 return chip::vec_cost(product(op.getSize()) * program_of(op.getProgram(), op.getArrays()).rest, kClockNominal);
             })
             .Case<xbar::LayerOp>([](auto op) {
-                constexpr uint32_t kCells = 2;
                 const auto matrix = mlir::cast<xbar::MatrixType>(op.getWeights().getType());
                 const Program program = program_of(op.getProgram(), op.getArrays());
                 const uint64_t rows = product(op.getWindows().getCount());
-                Cost cost = chip::mvm_cost(crossbars_of(matrix, kCells), rows, kClockNominal);
+                Cost cost = chip::mvm_cost(crossbars_of(matrix), rows, kClockNominal);
                 cost += chip::vec_cost(rows * (matrix.getColumns() * program.rest + matrix.getRows() * program.prologue),
                                        kClockNominal);
                 return cost;

@@ -11,8 +11,11 @@
 
 namespace sidra::compiler {
 
+inline constexpr int64_t kTileRows = 256, kTileColumns = 128;  // of a crossbar, with two cells for each weight
+
 // Crossbars of one matrix, with one or two cells for each weight.
-uint64_t crossbars_of(xbar::MatrixType matrix, uint32_t cells);
+uint64_t crossbars_of(uint64_t rows, uint64_t columns, uint32_t cells = 2);
+uint64_t crossbars_of(xbar::MatrixType matrix, uint32_t cells = 2);
 
 // Of a chip's link to the host, over which chips get what others have computed.
 uint64_t link_bytes_per_ns();

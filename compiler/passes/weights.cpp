@@ -13,6 +13,7 @@
 
 #include "annotations.h"
 #include "columns.h"
+#include "cost.h"
 #include "names.h"
 #include "passes.h"
 #include "read.h"
@@ -25,8 +26,6 @@ using mlir::failure;
 using mlir::LogicalResult;
 using mlir::RankedTensorType;
 using mlir::success;
-
-constexpr int64_t kTileRows = 256, kTileColumns = 128;  // of a crossbar, with two cells for each weight
 
 struct Codes {
     mlir::Value weights, scale;

@@ -18,8 +18,6 @@ namespace {
 
 static_assert(kChipCrossbars == chip::kGeometryY1.xbars());
 
-constexpr int64_t kTileRows = 256, kTileColumns = 128;
-
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t needed(std::span<const Layer> layers, int64_t steps) {
@@ -61,7 +59,7 @@ Report examine(mlir::func::FuncOp function) {
         const int64_t rows = weights.getDimSize(0), columns = weights.getDimSize(1);
         const std::vector<std::string> names = names_of(op->getLoc());
         report.layers.push_back({names.empty() ? "?" : names.front(), rows, columns,
-                                 divided_up(rows, kTileRows) * divided_up(columns, kTileColumns),
+                                 static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns))),
                                  result.getNumElements() / columns});
     });
     const auto start = std::chrono::steady_clock::now();
@@ -99,7 +97,6 @@ std::string explain(mlir::ModuleOp module) {
 }
 
 std::string explain_stages(mlir::ModuleOp module) {
-    constexpr uint32_t kCells = 2;
     std::string table;
     uint64_t slowest = 0, all = 0;
     int64_t next = 0;
@@ -109,7 +106,7 @@ std::string explain_stages(mlir::ModuleOp module) {
         uint64_t calls = 0, crossbars = 0, time = 0, bytes = 0;
         function.walk([&](mlir::Operation* op) {
             if (auto weights = mlir::dyn_cast<xbar::WeightsOp>(op))
-                crossbars += crossbars_of(mlir::cast<xbar::MatrixType>(weights.getType()), kCells);
+                crossbars += crossbars_of(mlir::cast<xbar::MatrixType>(weights.getType()));
             const uint64_t its = time_of(op);
             calls += its != 0, time += its;
         });
