@@ -43,14 +43,17 @@ cmp network.sidra same.sidra || fail "-O 2 is not what happens without it"
 # A layer with samples for its inputs computes nearly what it does without them.
 python3 - <<'EOF'
 import struct
-def npy(name, shape, values):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+def npy(name, shape, values, kind="f4"):
+    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     with open(name, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{kind[0]}", *values))
 npy("samples.npy", (16, 3, 7, 5), [i * 37 % 101 / 50 - 1 for i in range(16 * 105)])
 npy("input.npy", (2, 3, 7, 5), [i * 53 % 97 / 48 - 1 for i in range(2 * 105)])
 npy("few.npy", (2,), [0.0, 1.0])
 npy("softmax.npy", (3, 4, 5), [i * 31 % 61 / 20 for i in range(60)])
+# Nothing has the number 5.
+for name, count in (("labels.npy", 12), ("short.npy", 4)):
+    npy(name, (count,), [5] * count, "i4")
 EOF
 cp /usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx layer.onnx
 "$compile" layer.onnx -o rows.sidra
@@ -143,6 +146,9 @@ refused 1 "it is not a file of NumPy" layer.onnx -o x.sidra --calibrate layer.on
 refused 1 "missing.npy: cannot be read" layer.onnx -o x.sidra --calibrate missing.npy
 refused 2 "--target-accuracy requires" layer.onnx -o x.sidra --target-accuracy 0.5
 refused 1 "labels are integers" layer.onnx -o x.sidra --target-accuracy 0.5 --test samples.npy --labels few.npy
+refused 3 "network.onnx: 0.00 % of the samples are right without errors of analog hardware, not 100.00 %" network.onnx -o x.sidra \
+    --target-accuracy 1 --test softmax.npy --labels labels.npy
+refused 1 "there are 4 labels, but more samples" network.onnx -o x.sidra --target-accuracy 1 --test softmax.npy --labels short.npy
 refused 2 "--copies" layer.onnx -o x.sidra --copies 65
 refused 2 "--tmr" layer.onnx -o x.sidra --tmr 1.5
 refused 2 "--observer requires --calibrate" layer.onnx -o x.sidra --observer mse

@@ -73,7 +73,7 @@ std::vector<Power> powers(mlir::ModuleOp module, Store& store, const Calibration
             }
         }
         run++;
-    }, level, calibration.report_calls);
+    }, level, calibration.calls);
     return all;
 }
 

@@ -17,6 +17,9 @@ namespace sidra::compiler {
 
 struct LayerAccuracy;  // accuracy.h
 
+// A signal-to-noise ratio in decibels that no layer has with inputs of 8 bits.
+inline constexpr double kAllLayers = 200;
+
 struct Calibration {
     std::vector<Samples> samples;
     Method method = Method::kMse;
@@ -30,9 +33,9 @@ struct Calibration {
     int copies = 1;
     // Inputs and weights of 16 bits for all layers, which others are compared with.
     bool exact = false;
-    // Gets how exact each layer is, for which the network runs with samples again, with the passes of these calls. Not with `exact`.
+    // Gets how exact each layer is, for which the network runs with samples again. Not with `exact`.
     std::vector<LayerAccuracy>* accuracies = nullptr;
-    CallsOptions report_calls;
+    CallsOptions calls;  // of the file that is being made
     Progress progress;
 };
 

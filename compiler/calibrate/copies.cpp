@@ -9,6 +9,8 @@
 #include <random>
 
 #include "build.h"
+#include "cost.h"
+#include "passes.h"
 #include "probe.h"
 #include "read.h"
 #include "report.h"
@@ -114,6 +116,8 @@ std::vector<int> choose_copies(mlir::ModuleOp module, Store& store, const Calibr
     for (size_t i = 0; i < layers.size(); i++) {
         Copied& matrix = matrices[matrix_of(layers[i])];
         matrix.crossbars = needs[i].crossbars;
+        if (const int64_t voting = voting_columns(calibration.calls.vote, needs[i].columns); voting > 0)
+            matrix.crossbars += 2 * static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(needs[i].rows), static_cast<uint64_t>(voting)));
         const std::vector<float> outputs = outputs_with(module, store, calibration, optimization, i, errors[i]);
         for (size_t j = 0; j < right.size(); j++)
             if (std::isfinite(outputs[j]) && std::isfinite(right[j]))

@@ -145,14 +145,15 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     return provenance;
 }
 
+CallsOptions calls_of(const Options& options) {
+    return {.copies = options.copies, .vote = options.tmr, .predistort = options.predistort};
+}
+
 Calibration calibration_of(const Options& options) {
     Calibration calibration = options.calibration;
     if (options.copies_by_layer && !calibration.exact) calibration.copies = options.copies;
+    calibration.calls = calls_of(options);
     return calibration;
-}
-
-CallsOptions calls_of(const Options& options) {
-    return {.copies = options.copies, .vote = options.tmr, .predistort = options.predistort};
 }
 
 // Without the cache. accuracies: gets those of the layers, if there are samples; may be nullptr.
@@ -177,7 +178,6 @@ void compile(const std::string& input, const std::string& output, const Options&
         if (calibrated) {
             Calibration calibration = calibration_of(options);
             calibration.accuracies = accuracies;
-            calibration.report_calls = calls_of(options);
             passes.addPass(make_calibrate_pass(std::move(calibration), options.optimization));
         }
         build_calls_pipeline(passes, options.optimization, calls_of(options));

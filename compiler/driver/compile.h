@@ -20,6 +20,10 @@ namespace sidra::compiler {
 struct CompileError : std::runtime_error {
     using runtime_error::runtime_error;
 };
+// The network can be compiled, but not so that it meets the target.
+struct TargetMissed : CompileError {
+    using CompileError::CompileError;
+};
 
 // Levels of optimisation: 0 does what the chip needs, 1 keeps the network's arithmetic, 2 replaces it where that is
 // faster and the same but for rounding.
@@ -60,7 +64,7 @@ struct Options {
 inline constexpr uint32_t kChipsMax = 16;
 inline constexpr uint64_t kCacheLimit = uint64_t{4} << 30;
 
-// Throws CompileError.
+// Throws CompileError, and with a target TargetMissed.
 void compile(const std::string& input, const std::string& output, const Options& options);
 
 }  // namespace sidra::compiler

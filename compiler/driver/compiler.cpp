@@ -11,12 +11,13 @@
 
 namespace {
 
-int fail(const char* what, char* error, size_t capacity) {
-    if (error == nullptr || capacity == 0) return 1;
+sidra_compile_status fail(const char* what, char* error, size_t capacity,
+                          sidra_compile_status status = SIDRA_COMPILE_FAILED) {
+    if (error == nullptr || capacity == 0) return status;
     const size_t size = std::min(std::strlen(what), capacity - 1);
     std::memcpy(error, what, size);
     error[size] = '\0';
-    return 1;
+    return status;
 }
 
 std::string text(const char* string) { return string == nullptr ? "" : string; }
@@ -31,8 +32,8 @@ bool read_samples(const sidra_compile_samples* from, size_t count, std::vector<s
 
 }  // namespace
 
-extern "C" int sidra_compile(const char* input, const char* output, const sidra_compile_options* options, char* error,
-                             size_t capacity) {
+extern "C" sidra_compile_status sidra_compile(const char* input, const char* output, const sidra_compile_options* options,
+                                              char* error, size_t capacity) {
     if (input == nullptr || output == nullptr) return fail("the names of the files are missing", error, capacity);
     if (options != nullptr && options->struct_size != sizeof *options)
         return fail("struct_size of the options is not that of this library", error, capacity);
@@ -121,7 +122,9 @@ extern "C" int sidra_compile(const char* input, const char* output, const sidra_
             if (options->no_cache) all.cache_limit.reset();
         }
         sidra::compiler::compile(input, output, all);
-        return 0;
+        return SIDRA_COMPILE_OK;
+    } catch (const sidra::compiler::TargetMissed& missed) {
+        return fail(missed.what(), error, capacity, SIDRA_COMPILE_TARGET_MISSED);
     } catch (const sidra::compiler::CompileError& refused) {
         return fail(refused.what(), error, capacity);
     } catch (const std::bad_alloc&) {

@@ -55,7 +55,6 @@ struct Row {
 }  // namespace
 
 std::vector<Effect> effects(const std::string& input, const Options& options) try {
-    constexpr double kAllLayers = 200;  // a signal-to-noise ratio that no layer has with inputs of 8 bits
     const Row rows[] = {
         {"as asked for", [](Options&) {}},
         {"without calibration", [](Options& o) { o.calibration.samples.clear(); }},

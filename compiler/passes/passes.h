@@ -31,6 +31,7 @@ std::unique_ptr<mlir::Pass> make_quantise_pass();
 std::unique_ptr<mlir::Pass> make_average_pass(int copies = 1);
 // xnn-vote: this share of each layer's columns, those whose errors cost most, become the median of three copies.
 std::unique_ptr<mlir::Pass> make_vote_pass(double share = 0);
+int64_t voting_columns(double share, int64_t columns);
 // xnn-predistort: weights make up for the loss in the wires of the crossbars on which they will be.
 std::unique_ptr<mlir::Pass> make_predistort_pass();
 // xnn-expand: what the chip has no call for becomes several operations.

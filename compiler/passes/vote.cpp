@@ -58,7 +58,7 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
         const auto codes = weights ? read_bytes(weights.getValue(), weights.getType(), store) : std::nullopt;
         if (!codes || !factors) return;
         const auto columns = static_cast<int64_t>(factors->size());
-        const auto count = std::min(static_cast<int64_t>(std::ceil(share_ * static_cast<double>(columns))), columns);
+        const int64_t count = voting_columns(share_, columns);
 
         // The critical columns first; apart from that, columns stay in their order.
         llvm::SmallVector<int64_t> order(factors->size());
@@ -114,6 +114,10 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
 };
 
 }  // namespace
+
+int64_t voting_columns(double share, int64_t columns) {
+    return std::min(static_cast<int64_t>(std::ceil(share * static_cast<double>(columns))), columns);
+}
 
 std::unique_ptr<mlir::Pass> make_vote_pass(double share) { return std::make_unique<VotePass>(share); }
 

@@ -18,7 +18,7 @@ class CompilerC : public testing::Test {
     // The message of the refusal.
     std::string refused(const char* input = "missing.onnx") {
         std::array<char, 1024> error{};
-        EXPECT_EQ(sidra_compile(input, "missing.sidra", &options_, error.data(), error.size()), 1);
+        EXPECT_EQ(sidra_compile(input, "missing.sidra", &options_, error.data(), error.size()), SIDRA_COMPILE_FAILED);
         return error.data();
     }
 
@@ -66,10 +66,10 @@ TEST_F(CompilerC, LevelsOfOptimization) {
 // A message that does not fit ends early, and always with a zero byte.
 TEST_F(CompilerC, ShortMessages) {
     std::array<char, 4> error{'x', 'x', 'x', 'x'};
-    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, error.data(), 3), 1);
+    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, error.data(), 3), SIDRA_COMPILE_FAILED);
     EXPECT_STREQ(error.data(), "th");
     EXPECT_EQ(error[3], 'x');
-    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, nullptr, 0), 1);
+    EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, nullptr, 0), SIDRA_COMPILE_FAILED);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@
 namespace sidra {
 namespace {
 
+constexpr int kExitTargetMissed = 3;
+
 struct Options {
     std::string network, model, passes, dump, reproducer, chip_map, report;
     uint32_t bad_cells = 0;  // 0: the library's
@@ -175,8 +177,10 @@ void run(Options& options) {
     compile.cache_limit = options.cache_limit;
     compile.note = [](void*, const char* text) { fmt::print(stderr, "sidra-compile: {}\n", text); };
     std::array<char, 4096> error{};
-    if (sidra_compile(options.network.c_str(), options.model.c_str(), &compile, error.data(), error.size()) != 0)
-        throw std::runtime_error(error.data());
+    const sidra_compile_status status =
+        sidra_compile(options.network.c_str(), options.model.c_str(), &compile, error.data(), error.size());
+    if (status == SIDRA_COMPILE_TARGET_MISSED) throw tools::Failure(error.data(), kExitTargetMissed);
+    if (status != SIDRA_COMPILE_OK) throw std::runtime_error(error.data());
 }
 
 void main_inner(int argc, char** argv) {

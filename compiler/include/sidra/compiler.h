@@ -95,8 +95,9 @@ typedef struct sidra_compile_options {
 	uint32_t copies;
 	/*
 	 * Above 0: the share, up to 1, of the tests whose largest score has the number of their label: scores are the first output, of f32, with a
-	 * row for each label. The file is judged on embedded chips of the levels fast and accurate, and compiled again with more effort (more layers
-	 * with 16 bits, more copies up to 8, by layer if there are samples) until the share is reached at both. If nothing suffices the call fails.
+	 * row for each label. The file is judged on embedded chips of the levels fast and accurate, and compiled again with more effort until the
+	 * share is reached at both: more layers with 16 bits, then copies (by layer if there are samples) and triple modular redundancy, up to eight
+	 * crossbars for each one that a layer needs, each without and with predistort. If nothing suffices the result is SIDRA_COMPILE_TARGET_MISSED.
 	 */
 	double target_accuracy;
 	const sidra_compile_samples *tests;
@@ -161,12 +162,18 @@ typedef struct sidra_compile_options {
 	bool adc_ranges;
 } sidra_compile_options;
 
+typedef enum sidra_compile_status {
+	SIDRA_COMPILE_OK = 0,
+	SIDRA_COMPILE_FAILED = 1,		/* the network or the options are refused, or a file or memory is missing */
+	SIDRA_COMPILE_TARGET_MISSED = 2		/* the network can be compiled, but not so that it meets target_accuracy */
+} sidra_compile_status;
+
 /*
  * Compiles the network in the file `input` (.onnx, or .mlir without constants of a store) to the file `output`, which appears complete or not at
- * all. options may be NULL. Returns 0, or 1 after a failure: then the first `capacity` bytes at `error` have a sentence about it, with the name
- * of the node in question, ended by a zero byte.
+ * all. options may be NULL. After a failure the first `capacity` bytes at `error` have a sentence about it, with the name of the node in question,
+ * ended by a zero byte.
  */
-SIDRA_COMPILER_API int sidra_compile(const char *input, const char *output, const sidra_compile_options *options, char *error,
+SIDRA_COMPILER_API sidra_compile_status sidra_compile(const char *input, const char *output, const sidra_compile_options *options, char *error,
 				     size_t capacity);
 
 #ifdef __cplusplus

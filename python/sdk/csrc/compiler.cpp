@@ -25,6 +25,9 @@ namespace {
 struct CompileError : std::runtime_error {
     using runtime_error::runtime_error;
 };
+struct TargetMissed : std::runtime_error {
+    using runtime_error::runtime_error;
+};
 
 // The library's function. It stays loaded: MLIR cannot be unloaded.
 decltype(&sidra_compile) loaded(const std::string& library) {
@@ -97,19 +100,21 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     options.user = &notes;
     options.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + optimization_level);
     std::array<char, 4096> error{};
-    int status;
+    sidra_compile_status status;
     {
         const nb::gil_scoped_release release;
         status = function(input.c_str(), output.c_str(), &options, error.data(), error.size());
     }
-    if (status != 0) throw CompileError(error.data());
+    if (status == SIDRA_COMPILE_TARGET_MISSED) throw TargetMissed(error.data());
+    if (status != SIDRA_COMPILE_OK) throw CompileError(error.data());
     return notes;
 }
 
 }  // namespace
 
 void bind_compiler(nb::module_& m, nb::handle error) {
-    nb::exception<CompileError>(m, "CompileError", error);
+    const nb::exception<CompileError> refused(m, "CompileError", error);
+    nb::exception<TargetMissed>(m, "TargetMissed", refused);
     m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
           "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a, "adc_ranges"_a,
