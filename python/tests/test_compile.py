@@ -269,8 +269,12 @@ def test_a_target_for_the_accuracy(caplog):
         compiled = sidra.compile(model, calib_data=[(x, labels)], target_accuracy=0.8)
     assert compiled.simulated_accuracy >= 0.8
     assert any("level accurate" in record.message for record in caplog.records)
-    with pytest.raises(sidra.CompileError, match="0.00 % of the samples are right"):
+    with pytest.raises(sidra.TargetMissed, match="0.00 % of the samples are right"):
         sidra.compile(model, calib_data=[(x[:4], (labels[:4] + 1) % 4)], target_accuracy=0.9)
+    # Tests that cannot judge the network are no missed target.
+    with pytest.raises(sidra.CompileError, match="there are 8 labels for 4 samples") as refused:
+        sidra.compile(model, test_data=[(x[:4], numpy.stack([labels[:4]] * 2, 1))], target_accuracy=0.5)
+    assert not isinstance(refused.value, sidra.TargetMissed)
 
 
 def test_options_against_analog_errors(chip):

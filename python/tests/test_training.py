@@ -138,7 +138,7 @@ def test_compile_trains_if_nothing_else_reaches_the_target(network, digits, capl
     options = {"calib_data": [(images[:100], labels[:100])], "test_data": list(zip(images.split(100), labels.split(100), strict=True))}
     plain = sidra.compile(network, **options)
     target = plain.simulated_accuracy + 0.002
-    with pytest.raises(sidra.CompileError, match="% of the samples are right"):
+    with pytest.raises(sidra.TargetMissed, match="% of the samples are right"):
         sidra.compile(network, **options, target_accuracy=target)
     with caplog.at_level("INFO", "sidra"):
         compiled = sidra.compile(network, **options, target_accuracy=target, train_data=batches_of(digits))
@@ -147,6 +147,14 @@ def test_compile_trains_if_nothing_else_reaches_the_target(network, digits, capl
     assert sum("training with noise: epoch" in record.message for record in caplog.records) == 10
     # It is not trained for what is reached anyway.
     assert sidra.compile(network, **options, target_accuracy=0.5, train_data=batches_of(digits)).trained is None
+
+
+def test_compile_does_not_train_what_is_refused(monkeypatch):
+    monkeypatch.setattr(sidra.training, "fine_tune", lambda *_, **__: pytest.fail("trains in vain"))
+    x = torch.randn(3, 5, 4)
+    with pytest.raises(sidra.CompileError, match="there are 3 labels, but more samples") as refused:  # scores of 15 rows
+        sidra.compile(LINEAR, test_data=[(x, torch.zeros(3))], target_accuracy=0.5, train_data=[(x, torch.zeros(3))])
+    assert not isinstance(refused.value, sidra.TargetMissed)
 
 
 LINEAR = nn.Linear(4, 2).eval()

@@ -21,11 +21,11 @@ from ._chip import Chip, DeployedModel
 from ._chips import Chips, DeployedPipeline
 from ._compile import compile
 from ._compiled import Compiled, Tensor, Variant, load
-from ._core import CompileError, Error, Graph, Weights, device_count
+from ._core import CompileError, Error, Graph, TargetMissed, Weights, device_count
 from ._device import Buffer, Device, Stream, crossbar_mvm
 
-__all__ = ["Buffer", "Chip", "Chips", "CompileError", "Compiled", "DeployedModel", "DeployedPipeline", "Device", "Error", "Graph", "Stream", "Tensor",
-           "Variant", "Weights", "compile", "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
+__all__ = ["Buffer", "Chip", "Chips", "CompileError", "Compiled", "DeployedModel", "DeployedPipeline", "Device", "Error", "Graph", "Stream", "TargetMissed",
+           "Tensor", "Variant", "Weights", "compile", "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
 __version__ = "2.0.0"
 
 

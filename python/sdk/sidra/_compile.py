@@ -12,16 +12,12 @@ from typing import Any, Optional, Union
 from . import _core
 from ._calibration import Samples, inputs_of, runs_of, samples_of, simulated_accuracy, tests_of
 from ._compiled import Compiled
-from ._core import CompileError
+from ._core import TargetMissed
 from ._export import is_module, onnx_file
 
 DEVICES = ("y1",)
 LEVELS = (0, 1, 2)
 LOG = logging.getLogger("sidra")
-
-
-class TargetMissed(CompileError):
-    """The network can be compiled, but not so that it meets target_accuracy."""
 
 
 def compiler_library() -> str:
@@ -83,7 +79,7 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
     dimensions.
 
     target_accuracy: above 0, the share of the labels in test_data that the model must meet, at level "fast" and at level "accurate". The compiler
-    takes more effort (inputs of 16 bits, several copies of each layer) until it does.
+    takes more effort (inputs of 16 bits, several copies of each layer, tmr, predistort) until it does. If nothing suffices it raises TargetMissed.
 
     train_data: batches with labels. If the target is not reached by all that, a copy of the module is trained with them and with errors as a chip has
     them, and compiled instead: `trained` of the result. sidra.training.fine_tune() does it, which has more options.
@@ -111,7 +107,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
 
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
-    Raises CompileError for what the compiler refuses, with the name of the node, and ImportError where a library is missing."""
+    Raises CompileError for what the compiler refuses, with the name of the node, its subclass TargetMissed if only target_accuracy is not reached, and
+    ImportError where a library is missing."""
     import numpy
 
     if target_device not in DEVICES:
@@ -159,11 +156,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
                 variant = result.variants[0]
                 samples = samples_of(list(runs_of("calib_data", batches, variant)), variant) if batches else []
                 judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
-                try:
-                    result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
-                                          {**options, "copies_by_layer": copies_by_layer, "adc_ranges": adc_ranges, "report": path_of_report})
-                except CompileError as error:
-                    raise TargetMissed(str(error)) if target_accuracy else error from None
+                result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
+                                      {**options, "copies_by_layer": copies_by_layer, "adc_ranges": adc_ranges, "report": path_of_report})
                 result.simulated_accuracy = simulated_accuracy(judges, result, tests)
         return result
 
