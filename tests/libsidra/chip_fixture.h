@@ -22,18 +22,30 @@ class ChipTest : public testing::Test {
    protected:
     void SetUp() override {
         choose_test_device();
-        auto options = SIDRA_INIT(sidra_device_options);
-        options.profile = SIDRA_PROFILE_SMALL;
-        options.private_chip = true;
-        options.workers = 2;
-        ASSERT_OK(sidra_device_open(0, &options, &device));
-        ASSERT_OK(sidra_context_create(device, &context));
-        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+        open_chip({});
     }
     void TearDown() override {
         EXPECT_OK(sidra_stream_destroy(stream));
         EXPECT_OK(sidra_context_destroy(context));
         EXPECT_OK(sidra_device_close(device));
+    }
+
+    // What a test wants of its chip. Level accurate cannot be had on a node, whose level is given to QEMU.
+    struct Wanted {
+        sidra_level level = SIDRA_LEVEL_FAST;
+        uint32_t stuck_ppm = 0;
+        uint32_t workers = 2;
+    };
+    void open_chip(const Wanted& wanted) {
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        options.private_chip = true;
+        options.level = wanted.level;
+        options.stuck_ppm = wanted.stuck_ppm;
+        options.workers = wanted.workers;
+        ASSERT_OK(sidra_device_open(0, &options, &device));
+        ASSERT_OK(sidra_context_create(device, &context));
+        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
     }
 
     // A buffer that lives as long as the test.

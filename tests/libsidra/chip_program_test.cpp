@@ -44,15 +44,7 @@ class ChipProgram : public ChipTest {
     // Replaces the chip by one of level `accurate`, whose cells are programmed by pulses.
     void open_accurate() {
         ChipTest::TearDown();
-        auto options = SIDRA_INIT(sidra_device_options);
-        options.profile = SIDRA_PROFILE_SMALL;
-        options.private_chip = true;
-        options.workers = 1;
-        options.level = SIDRA_LEVEL_ACCURATE;
-        options.stuck_ppm = SIDRA_STUCK_NONE;
-        ASSERT_OK(sidra_device_open(0, &options, &device));
-        ASSERT_OK(sidra_context_create(device, &context));
-        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+        open_chip({.level = SIDRA_LEVEL_ACCURATE, .stuck_ppm = SIDRA_STUCK_NONE, .workers = 1});
     }
 };
 

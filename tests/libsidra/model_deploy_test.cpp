@@ -182,14 +182,7 @@ class AgedPlacement : public ModelPlacement {
     void SetUp() override {
         choose_test_device();
         if (on_a_node()) GTEST_SKIP() << "its level is given to QEMU";
-        auto options = SIDRA_INIT(sidra_device_options);
-        options.profile = SIDRA_PROFILE_SMALL;
-        options.private_chip = true;
-        options.level = SIDRA_LEVEL_ACCURATE;
-        options.stuck_ppm = 10'000;
-        ASSERT_OK(sidra_device_open(0, &options, &device));
-        ASSERT_OK(sidra_context_create(device, &context));
-        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+        open_chip({.level = SIDRA_LEVEL_ACCURATE, .stuck_ppm = 10'000});
     }
 };
 
