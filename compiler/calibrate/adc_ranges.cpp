@@ -15,9 +15,7 @@
 #include <tuple>
 
 #include "annotations.h"
-#include "emit.h"
-#include "passes.h"
-#include "temporary.h"
+#include "observed_network.h"
 #include "xbar.h"
 #include "xnn.h"
 
@@ -48,25 +46,22 @@ int64_t rows_of(xbar::WeightsOp weights) { return mlir::cast<xbar::MatrixType>(w
 // Of a matrix and all of its copies.
 std::string key(xbar::WeightsOp weights) { return fmt::format("{} {}", rows_of(weights), weights.getHash().str()); }
 
-// A copy of the network whose further outputs are the codes of its layers.
-class Observed {
+// The network with the codes of its layers as further outputs.
+class CodesOfLayers {
    public:
-    Observed(mlir::ModuleOp module, Store& store) : module_(module.clone()), store_(store) {
-        llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
-        function_ = functions.front();
-        for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
-        own_ = function_.getNumResults();
+    CodesOfLayers(mlir::ModuleOp module, Store& store) : observed_(module, store), store_(store) {
+        mlir::func::FuncOp function = observed_.function();
         // Copies of a matrix get the same inputs, so one of them shows those.
         std::map<std::string, uint32_t> first;
-        function_.walk([&](xbar::WeightsOp weights) {
+        function.walk([&](xbar::WeightsOp weights) {
             uint32_t& copy = first.try_emplace(key(weights), weights.getCopy()).first->second;
             copy = std::min(copy, weights.getCopy());
         });
         llvm::SmallVector<xbar::LayerOp> layers;
-        for (auto layer : function_.getOps<xbar::LayerOp>())
+        for (auto layer : function.getOps<xbar::LayerOp>())
             if (weights_of(layer).getCopy() == first.at(key(weights_of(layer)))) layers.push_back(layer);
         // At level fast copies give the same, so they need no crossbars.
-        function_.walk([](xbar::WeightsOp weights) { weights.setCopy(0); });
+        function.walk([](xbar::WeightsOp weights) { weights.setCopy(0); });
         for (xbar::LayerOp layer : layers)
             if (const xbar::WindowsAttr windows = layer.getWindows();
                 seen_.emplace(key(weights_of(layer)), layer.getBuffers()[windows.getBuffer()].getAsOpaquePointer(),
@@ -79,22 +74,12 @@ class Observed {
     std::map<std::string, VectorSample> run(const Calibration& calibration) {
         std::map<std::string, VectorSample> samples;
         if (keys_.empty()) return samples;
-        mlir::PassManager passes(module_->getContext());
-        build_memory_pipeline(passes);
-        if (mlir::failed(passes.run(*module_)))
-            throw SamplesError("the network that shows the inputs of crossbars cannot be compiled");
-        const Folder folder;
-        const std::string file = folder.file("observed.sidra");
-        try {
-            emit(*module_, store_, {"calibration", "calibration", ""}, file);
-        } catch (const EmitError& error) {
-            throw SamplesError(error.what());
-        }
-        run_samples(file, calibration.samples, SIDRA_LEVEL_FAST, kRuns, calibration.progress, [&](const Model& model) {
+        mlir::PassManager passes(observed_.function().getContext());
+        observed_.run(passes, calibration, kRuns, SIDRA_LEVEL_FAST, [&](const Model& model) {
             for (size_t i = 0; i < keys_.size(); i++) {
                 const auto& [name, elements] = keys_[i];
-                samples.try_emplace(name, elements)
-                    .first->second.add(model.data<const uint8_t>(0, model.output(0, static_cast<uint32_t>(own_ + i))));
+                const auto output = static_cast<uint32_t>(observed_.own_outputs() + i);
+                samples.try_emplace(name, elements).first->second.add(model.data<const uint8_t>(0, model.output(0, output)));
             }
         });
         return samples;
@@ -118,15 +103,14 @@ class Observed {
         buffers.push_back(output);
         const auto array = xbar::ArrayAttr::get(builder.getContext(), static_cast<uint32_t>(buffers.size() - 1), 0, codes,
                                                 strides, 0, -1, 0, mlir::Type());
-        const auto copied = builder.create<xbar::LayerOp>(location, identity(builder, location, k), buffers, windows,
-                                                          program(builder, layer), builder.getArrayAttr(array));
-        static_cast<void>(copied);
+        builder.create<xbar::LayerOp>(location, identity(builder, location, k), buffers, windows, program(builder, layer),
+                                      builder.getArrayAttr(array));
 
-        mlir::Operation* const end = function_.getBody().front().getTerminator();
-        end->insertOperands(end->getNumOperands(), output);
+        mlir::func::FuncOp function = observed_.function();
+        observed_.end()->insertOperands(observed_.end()->getNumOperands(), output);
         const auto attributes = builder.getDictionaryAttr(
             builder.getNamedAttr("xbar.tensor", mlir::TypeAttr::get(mlir::RankedTensorType::get(shape, codes))));
-        function_.insertResult(function_.getNumResults(), output.getType(), attributes);
+        function.insertResult(function.getNumResults(), output.getType(), attributes);
         keys_.emplace_back(key(weights_of(layer)), static_cast<size_t>(k));
     }
 
@@ -151,10 +135,8 @@ class Observed {
         return builder.getArrayAttr(lines);
     }
 
-    mlir::OwningOpRef<mlir::ModuleOp> module_;
+    ObservedNetwork observed_;
     Store& store_;
-    mlir::func::FuncOp function_;
-    size_t own_ = 0;
     std::set<std::tuple<std::string, const void*, const void*>> seen_;  // matrix, memory and windows of what is observed
     std::vector<std::pair<std::string, size_t>> keys_;                  // of each further output, and the matrix's rows
 };
@@ -169,7 +151,7 @@ class AdcRangesPass : public mlir::PassWrapper<AdcRangesPass, mlir::OperationPas
         Store& store = xnn::store_of(&getContext());
         try {
             std::map<std::string, std::string> hashes;
-            for (const auto& [name, sample] : Observed(getOperation(), store).run(calibration_)) {
+            for (const auto& [name, sample] : CodesOfLayers(getOperation(), store).run(calibration_)) {
                 const auto bytes = std::as_bytes(sample.vectors());
                 hashes[name] = store.add(std::vector<std::byte>(bytes.begin(), bytes.end()));
             }

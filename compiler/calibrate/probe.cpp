@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "probe.h"
 
-#include <mlir/Pass/PassManager.h>
-
 #include <algorithm>
 
 #include "annotations.h"
 #include "build.h"
 #include "columns.h"
-#include "emit.h"
 #include "passes.h"
 #include "read.h"
-#include "temporary.h"
 #include "xnn.h"
 
 namespace sidra::compiler {
@@ -47,18 +43,14 @@ mlir::Value add_rest(mlir::Operation* layer, Store& store) {
 }
 
 Probe::Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization)
-    : module_(module.clone()), store_(store), calibration_(calibration), optimization_(optimization) {
-    llvm::SmallVector<mlir::func::FuncOp> functions(module_->getOps<mlir::func::FuncOp>());
-    function_ = functions.front();
-    for (mlir::func::FuncOp other : llvm::ArrayRef(functions).drop_front()) other.erase();
-    results_.assign(end()->operand_begin(), end()->operand_end());
-    own_ = results_.size();
+    : observed_(module, store), calibration_(calibration), optimization_(optimization) {
+    results_.assign(observed_.end()->operand_begin(), observed_.end()->operand_end());
 }
 
 size_t Probe::output(mlir::Value value) {
-    const auto [place, is_new] = places_.try_emplace(value, results_.size() - own_);
+    const auto [place, is_new] = places_.try_emplace(value, results_.size() - observed_.own_outputs());
     if (is_new) {
-        xnn::Build build(mlir::OpBuilder(end()), value.getLoc());
+        xnn::Build build(mlir::OpBuilder(observed_.end()), value.getLoc());
         results_.push_back(build.cast(value, build.f32()));
     }
     return place->second;
@@ -66,7 +58,7 @@ size_t Probe::output(mlir::Value value) {
 
 std::vector<size_t> Probe::own_outputs() {
     std::vector<size_t> places;
-    for (size_t i = 0; i < own_; i++) places.push_back(output(results_[i]));
+    for (size_t i = 0; i < observed_.own_outputs(); i++) places.push_back(output(results_[i]));
     return places;
 }
 
@@ -76,23 +68,15 @@ void Probe::replace(mlir::Value value, mlir::Value by) {
 }
 
 void Probe::run(size_t most, const Look& look, sidra_level level, const CallsOptions& calls) {
-    end()->setOperands(results_);
+    mlir::func::FuncOp function = observed_.function();
+    observed_.end()->setOperands(results_);
     const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(results_).getTypes());
-    function_.setType(mlir::FunctionType::get(function_.getContext(), function_.getArgumentTypes(), types));
-    mlir::PassManager passes(module_->getContext());
+    function.setType(mlir::FunctionType::get(function.getContext(), function.getArgumentTypes(), types));
+    mlir::PassManager passes(function.getContext());
     build_calls_pipeline(passes, optimization_, calls);
-    build_memory_pipeline(passes);
-    if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
-    const Folder folder;
-    const std::string file = folder.file("observed.sidra");
-    try {
-        emit(*module_, store_, {"calibration", "calibration", ""}, file);
-    } catch (const EmitError& error) {
-        throw SamplesError(error.what());
-    }
-    run_samples(file, calibration_.samples, level, most, calibration_.progress, [&](const Model& model) {
+    observed_.run(passes, calibration_, most, level, [&](const Model& model) {
         std::vector<std::span<const float>> further;
-        for (auto i = static_cast<uint32_t>(own_); i < model.variant(0).outputs; i++)
+        for (auto i = static_cast<uint32_t>(observed_.own_outputs()); i < model.variant(0).outputs; i++)
             further.push_back(model.data<const float>(0, model.output(0, i)));
         look(further);
     });

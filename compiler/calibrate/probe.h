@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A copy of the network with further outputs, which runs with the samples.
+// Runs of the network's layers with the samples, in which further values are outputs.
 #ifndef SIDRA_COMPILER_PROBE_H
 #define SIDRA_COMPILER_PROBE_H
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate.h"
+#include "observed_network.h"
 #include "store.h"
 
 namespace sidra::compiler {
@@ -35,7 +36,7 @@ class Probe {
    public:
     Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization);
 
-    Layers layers() { return layers_of(function_); }
+    Layers layers() { return layers_of(observed_.function()); }
 
     // Which of the further outputs a value is.
     size_t output(mlir::Value value);
@@ -49,15 +50,10 @@ class Probe {
     void run(size_t most, const Look& look, sidra_level level = SIDRA_LEVEL_FAST, const CallsOptions& calls = {});
 
    private:
-    mlir::Operation* end() { return function_.getBody().front().getTerminator(); }
-
-    mlir::OwningOpRef<mlir::ModuleOp> module_;
-    Store& store_;
+    ObservedNetwork observed_;
     const Calibration& calibration_;
     const int optimization_;
-    mlir::func::FuncOp function_;
     llvm::SmallVector<mlir::Value> results_;
-    size_t own_ = 0;
     llvm::DenseMap<mlir::Value, size_t> places_;
 };
 
