@@ -153,7 +153,7 @@ def test_compile_does_not_train_what_is_refused(monkeypatch):
     monkeypatch.setattr(sidra.training, "fine_tune", lambda *_, **__: pytest.fail("trains in vain"))
     x = torch.randn(3, 5, 4)
     with pytest.raises(sidra.CompileError, match="there are 3 labels, but more samples") as refused:  # scores of 15 rows
-        sidra.compile(LINEAR, test_data=[(x, torch.zeros(3))], target_accuracy=0.5, train_data=[(x, torch.zeros(3))])
+        sidra.compile(LINEAR, test_data=[(x, Y)], target_accuracy=0.5, train_data=[(x, Y)])
     assert not isinstance(refused.value, sidra.TargetMissed)
 
 
