@@ -133,7 +133,8 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     if (options.adc_ranges) provenance.options += "--adc-ranges ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
-            provenance.options += fmt::format("--calibrate {}={}-bytes-{} ", samples.input, samples.data.size(), hash_of(samples.data));
+            provenance.options += fmt::format("--calibrate {}{}{}-bytes-{} ", samples.input, samples.input.empty() ? "" : "=", samples.data.size(),
+                                              hash_of(samples.data));
         provenance.options += fmt::format("--observer {} --signal-to-noise {} ", name_of(c.method), c.enough);
         if (!c.bias_correction) provenance.options += "--no-bias-correction ";
         if (c.exact) provenance.options += "--exact ";

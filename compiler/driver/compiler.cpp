@@ -102,8 +102,8 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
                 };
             if (options->sample_count > 0 && options->pipeline != nullptr)
                 return fail("samples are for a file, not for a pipeline", error, capacity);
-            if (options->report_file != nullptr && (options->pipeline != nullptr || all.chips != 1))
-                return fail("a report is about a file for one chip, not about a pipeline or several chips", error, capacity);
+            if (options->report_file != nullptr && options->pipeline != nullptr)
+                return fail("a report is about a file, not about a pipeline", error, capacity);
             all.report_file = text(options->report_file);
             all.pipeline = text(options->pipeline);
             all.dump = text(options->dump);

@@ -31,8 +31,10 @@ constexpr uint64_t kCellsOfCrossbar = uint64_t{SIDRA_XBAR_ROWS} * SIDRA_XBAR_COL
 
 class Rows {
    public:
-    Rows(const format::Model& model, const objdump::Placement& placement, std::span<const LayerAccuracy> accuracies)
-        : model_(model), placement_(placement), accuracies_(accuracies) {}
+    // accurate: the accuracies are of this variant, and not only the bits of the layers.
+    Rows(const format::Model& model, const objdump::Placement& placement, std::span<const LayerAccuracy> accuracies,
+         bool accurate)
+        : model_(model), placement_(placement), accuracies_(accuracies), accurate_(accurate) {}
 
     void add(const format::Call& call, const CallAnalysis& analysis) {
         const format::Layer* const layer = call.step_as_Layer();
@@ -60,7 +62,8 @@ class Rows {
             row.kind = objdump::step_name(format::Step::Layer);
             row.k = matrix.k(), row.n = matrix.n();
             const auto found = std::ranges::find(accuracies_, matrix.name()->str(), &LayerAccuracy::matrix);
-            if (found != accuracies_.end()) row.accuracy = *found;
+            row.input_bits = found != accuracies_.end() ? found->bits : 8;
+            if (found != accuracies_.end() && accurate_) row.accuracy = *found;
         }
         ReportRow& row = rows_[at->second];
         const format::Windows& windows = *layer.windows();
@@ -76,21 +79,11 @@ class Rows {
     const format::Model& model_;
     const objdump::Placement& placement_;
     const std::span<const LayerAccuracy> accuracies_;
+    const bool accurate_;
     std::vector<ReportRow> rows_;
     std::map<std::string, size_t> by_name_;  // rows of layers
     std::set<uint32_t> matrices_;            // that have been counted
 };
-
-// Inputs for a run, if there are no samples. The tensors that they view live in `memory`.
-std::vector<Samples> zeros(const format::Variant& variant, std::vector<std::vector<std::byte>>& memory) {
-    std::vector<Samples> all;
-    for (const format::Tensor* tensor : *variant.inputs()) {
-        memory.emplace_back(format::tensor_bytes(*tensor));
-        all.push_back({tensor->name()->str(), static_cast<uint32_t>(tensor->type()), {}});
-    }
-    for (size_t i = 0; i < all.size(); i++) all[i].data = memory[i];
-    return all;
-}
 
 ReportPicture picture(const char* title, const std::function<std::string()>& draw) {
     try {
@@ -100,42 +93,19 @@ ReportPicture picture(const char* title, const std::function<std::string()>& dra
     }
 }
 
-tools::Json accuracy_json(const ReportRow& row) {
-    using tools::Json;
-    if (!row.accuracy) return {};
-    // No number of JSON stands for infinity: null.
-    return Json::Object{{"fast_db", row.accuracy->fast},
-                        {"accurate_db", row.accuracy->accurate},
-                        {"inputs", row.accuracy->inputs},
-                        {"clipped", row.accuracy->clipped}};
-}
-
-}  // namespace
-
-double ReportRow::utilisation() const {
-    return crossbars == 0 ? 0 : static_cast<double>(cells) / static_cast<double>(crossbars * kCellsOfCrossbar);
-}
-
-NetworkReport report_of(const std::string& file, const std::vector<Samples>& samples,
-                        std::span<const LayerAccuracy> accuracies, std::vector<Effect> effects) {
-    const objdump::ModelFile read(file);
-    const format::Model& model = read.model();
-    if (read.stages() != 0) throw std::runtime_error("a report is about a network on one chip");
-    const objdump::Placement placement = objdump::place(model, objdump::read_contents(read));
-    if (!placement.problem.empty()) throw std::runtime_error(placement.problem);
-    const format::Variant& variant = *model.variants()->Get(0);
+VariantReport variant_report(const format::Model& model, uint32_t number, const objdump::Placement& placement,
+                             std::span<const LayerAccuracy> accuracies, const Cost& run) {
+    const format::Variant& variant = *model.variants()->Get(number);
     const std::vector<CallAnalysis> analyses = objdump::analyse(model, variant, placement);
-
-    NetworkReport report;
-    report.name = printable(model.name()), report.producer = printable(model.producer());
-    report.source = printable(model.source()), report.options = printable(model.options());
-    report.file_bytes = read.header().file_size, report.work_bytes = variant.work();
-    report.constant_bytes = model.constants() != nullptr ? model.constants()->size() : 0;
-    for (const format::Matrix* matrix : *model.matrices()) report.weights += uint64_t{matrix->k()} * matrix->n();
-    report.crossbars = placement.taken, report.chip_crossbars = chip::kGeometryY1.xbars();
-    report.variants = model.variants()->size(), report.calls = variant.calls()->size();
-
-    Rows rows(model, placement, accuracies);
+    VariantReport report;
+    for (const format::Tensor* tensor : *variant.inputs()) {
+        ReportInput& input = report.inputs.emplace_back();
+        input.name = printable(tensor->name()), input.type = objdump::type_name(tensor->type());
+        if (tensor->shape() != nullptr) input.shape.assign(tensor->shape()->begin(), tensor->shape()->end());
+    }
+    report.work_bytes = variant.work(), report.calls = variant.calls()->size();
+    report.time_ps = run.picoseconds, report.energy_pj = run.picojoules;
+    Rows rows(model, placement, accuracies, number == 0);
     for (uint32_t i = 0; i < analyses.size(); ++i) {
         const format::Call& call = *variant.calls()->Get(i);
         if (!analyses[i].problem.empty())
@@ -144,16 +114,9 @@ NetworkReport report_of(const std::string& file, const std::vector<Samples>& sam
         rows.add(call, analyses[i]);
     }
     report.rows = rows.take();
-
-    std::vector<std::vector<std::byte>> memory;
-    report.from_samples = !samples.empty();
-    const Runs runs = run_samples(file, samples.empty() ? zeros(variant, memory) : samples, SIDRA_LEVEL_FAST, 1, {},
-                                  [](const Model&) {});
-    report.time_ps = static_cast<uint64_t>(std::llround(runs.seconds * 1e12));
-    report.energy_pj = static_cast<uint64_t>(std::llround(runs.joules * 1e12));
-    // The chip counts also the packets that start a run, and those that wait for the host, which are no calls.
+    // A chip counts also the packets that start a run, and those that wait for the host or for another chip.
     ReportRow start;
-    start.name = "(packets that start and order the calls)", start.kind = "start";
+    start.name = "(packets beside the calls)", start.kind = "start";
     start.packet_ps = report.time_ps, start.energy_pj = report.energy_pj;
     for (const ReportRow& row : report.rows) {
         if (row.time_ps() > start.packet_ps || row.energy_pj > start.energy_pj)
@@ -161,34 +124,116 @@ NetworkReport report_of(const std::string& file, const std::vector<Samples>& sam
         start.packet_ps -= row.time_ps(), start.energy_pj -= row.energy_pj;
     }
     report.rows.push_back(std::move(start));
-
-    report.pictures = {picture("Time on the chip", [&] { return objdump::timeline_picture(model, 0, analyses); }),
-                       picture("Crossbars", [&] { return objdump::chip_picture(model, placement); }),
-                       picture("Work memory", [&] { return objdump::memory_picture(model, 0, analyses); })};
-    report.effects = std::move(effects);
+    report.pictures = {picture("Time on the chip", [&] { return objdump::timeline_picture(model, number, analyses); }),
+                       picture("Work memory", [&] { return objdump::memory_picture(model, number, analyses); })};
     return report;
 }
 
+// costs: of a run of each variant.
+ChipReport chip_report(const objdump::ModelFile& file, uint32_t stage, std::span<const LayerAccuracy> accuracies,
+                       const std::vector<Cost>& costs) {
+    const format::Model& model = file.model();
+    const objdump::Placement placement = objdump::place(model, objdump::read_contents(file));
+    if (!placement.problem.empty()) throw std::runtime_error(placement.problem);
+    ChipReport report;
+    report.constant_bytes = model.constants() != nullptr ? model.constants()->size() : 0;
+    for (const format::Matrix* matrix : *model.matrices()) report.weights += uint64_t{matrix->k()} * matrix->n();
+    report.crossbars = placement.taken;
+    for (uint32_t v = 0; v < costs.size(); ++v)
+        report.variants.push_back(variant_report(model, v, placement, accuracies, costs[v]));
+    report.picture = picture("Crossbars", [&] { return objdump::chip_picture(model, placement, stage); });
+    return report;
+}
+
+}  // namespace
+
+double ReportRow::utilisation() const {
+    return crossbars == 0 ? 0 : static_cast<double>(cells) / static_cast<double>(crossbars * kCellsOfCrossbar);
+}
+
+std::string ReportInput::text() const {
+    return fmt::format("{} {} {}", name, type, shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, " x ")));
+}
+
+NetworkReport report_of(const std::string& file, const std::vector<Samples>& samples,
+                        std::span<const LayerAccuracy> accuracies, std::vector<Effect> effects) {
+    const std::vector<std::vector<Cost>> costs = run_each_variant(file, samples);
+    NetworkReport report;
+    report.chip_crossbars = chip::kGeometryY1.xbars();
+    report.from_samples = !samples.empty();
+    report.effects = std::move(effects);
+    for (uint32_t stage = 0; stage < costs.front().size(); ++stage) {
+        const objdump::ModelFile read(file, stage);
+        const format::Model& model = read.model();
+        report.name = printable(model.name()), report.producer = printable(model.producer());
+        report.source = printable(model.source()), report.options = printable(model.options());
+        report.file_bytes = read.header().file_size;
+        std::vector<Cost> of_stage;
+        for (const std::vector<Cost>& by_stage : costs) of_stage.push_back(by_stage[stage]);
+        report.chips.push_back(chip_report(read, stage, accuracies, of_stage));
+    }
+    return report;
+}
+
+namespace {
+
+using tools::Json;
+
+Json row_json(const ReportRow& row) {
+    const bool layer = row.matrices != 0;
+    Json accuracy;
+    // No number of JSON stands for infinity: null.
+    if (row.accuracy)
+        accuracy = Json::Object{{"fast_db", row.accuracy->fast},
+                                {"accurate_db", row.accuracy->accurate},
+                                {"inputs", row.accuracy->inputs},
+                                {"clipped", row.accuracy->clipped}};
+    return Json::Object{{"name", row.name},
+                        {"kind", row.kind},
+                        {"calls", row.calls},
+                        {"matrix", layer ? Json(Json::Object{{"k", row.k}, {"n", row.n}}) : Json()},
+                        {"copies", row.matrices},
+                        {"crossbars", row.crossbars},
+                        {"utilisation", row.crossbars == 0 ? Json() : Json(row.utilisation())},
+                        {"products", row.products},
+                        {"input_bits", layer ? Json(row.input_bits) : Json()},
+                        {"crossbar_ps", row.product_ps},
+                        {"compute_ps", row.compute_ps},
+                        {"packet_ps", row.packet_ps},
+                        {"time_ps", row.time_ps()},
+                        {"energy_pj", row.energy_pj},
+                        {"accuracy", std::move(accuracy)}};
+}
+
+Json variant_json(const VariantReport& variant) {
+    Json::Array inputs, rows;
+    for (const ReportInput& input : variant.inputs) {
+        Json::Array shape;
+        for (const uint32_t size : input.shape) shape.emplace_back(size);
+        inputs.emplace_back(Json::Object{{"name", input.name}, {"type", input.type}, {"shape", std::move(shape)}});
+    }
+    for (const ReportRow& row : variant.rows) rows.emplace_back(row_json(row));
+    return Json::Object{{"inputs", std::move(inputs)},
+                        {"work_bytes", variant.work_bytes},
+                        {"calls", variant.calls},
+                        {"host_calls", variant.host_calls},
+                        {"time_ps", variant.time_ps},
+                        {"energy_pj", variant.energy_pj},
+                        {"rows", std::move(rows)}};
+}
+
+}  // namespace
+
 std::string json_of(const NetworkReport& report) {
-    using tools::Json;
-    Json::Array rows, effects;
-    for (const ReportRow& row : report.rows)
-        rows.emplace_back(Json::Object{
-            {"name", row.name},
-            {"kind", row.kind},
-            {"calls", row.calls},
-            {"matrix", row.matrices == 0 ? Json() : Json(Json::Object{{"k", row.k}, {"n", row.n}})},
-            {"copies", row.matrices},
-            {"crossbars", row.crossbars},
-            {"utilisation", row.crossbars == 0 ? Json() : Json(row.utilisation())},
-            {"products", row.products},
-            {"input_bits", row.matrices == 0 ? Json() : Json(row.accuracy ? row.accuracy->bits : 8)},
-            {"crossbar_ps", row.product_ps},
-            {"compute_ps", row.compute_ps},
-            {"packet_ps", row.packet_ps},
-            {"time_ps", row.time_ps()},
-            {"energy_pj", row.energy_pj},
-            {"accuracy", accuracy_json(row)}});
+    Json::Array chips, effects;
+    for (const ChipReport& chip : report.chips) {
+        Json::Array variants;
+        for (const VariantReport& variant : chip.variants) variants.emplace_back(variant_json(variant));
+        chips.emplace_back(Json::Object{{"constant_bytes", chip.constant_bytes},
+                                        {"weights", chip.weights},
+                                        {"crossbars", Json::Object{{"taken", chip.crossbars}, {"total", report.chip_crossbars}}},
+                                        {"variants", std::move(variants)}});
+    }
     for (const Effect& effect : report.effects)
         effects.emplace_back(Json::Object{{"what", effect.what},
                                           {"time_s", effect.seconds},
@@ -196,23 +241,14 @@ std::string json_of(const NetworkReport& report) {
                                           {"weights", effect.weights},
                                           {"fast_db", effect.fast},
                                           {"accurate_db", effect.accurate}});
-    return Json(Json::Object{{"schema", "sidra-compile-report/1"},
+    return Json(Json::Object{{"schema", "sidra-compile-report/2"},
                              {"name", report.name},
                              {"producer", report.producer},
                              {"source", report.source},
                              {"options", report.options},
                              {"file_bytes", report.file_bytes},
-                             {"constant_bytes", report.constant_bytes},
-                             {"work_bytes", report.work_bytes},
-                             {"weights", report.weights},
-                             {"crossbars", Json::Object{{"taken", report.crossbars}, {"total", report.chip_crossbars}}},
-                             {"variants", report.variants},
-                             {"calls", report.calls},
-                             {"host_calls", report.host_calls},
                              {"from_samples", report.from_samples},
-                             {"time_ps", report.time_ps},
-                             {"energy_pj", report.energy_pj},
-                             {"rows", std::move(rows)},
+                             {"chips", std::move(chips)},
                              {"effects", std::move(effects)}})
                .text() +
            '\n';

@@ -25,7 +25,8 @@ struct ReportRow {
     uint64_t crossbars = 0, cells = 0;  // cells: that have a weight
     uint64_t products = 0;              // vectors that the crossbars multiply in a run
     uint64_t product_ps = 0, compute_ps = 0, packet_ps = 0, energy_pj = 0;
-    std::optional<LayerAccuracy> accuracy;
+    int input_bits = 0;                 // of a layer
+    std::optional<LayerAccuracy> accuracy;  // of variant 0
 
     uint64_t time_ps() const { return product_ps + compute_ps + packet_ps; }
     // The share of its crossbars' cells.
@@ -38,19 +39,39 @@ struct ReportPicture {
     std::string problem;  // why
 };
 
-struct NetworkReport {
-    std::string name, producer, source, options;  // printable UTF-8
-    uint64_t file_bytes = 0, constant_bytes = 0, work_bytes = 0, weights = 0;
-    uint64_t crossbars = 0, chip_crossbars = 0;
-    uint32_t variants = 0, calls = 0, host_calls = 0;
-    bool from_samples = false;  // the run had samples as its inputs, otherwise zeros
-    uint64_t time_ps = 0, energy_pj = 0;  // of a run, as an embedded chip counts them: the sums of the rows
-    std::vector<ReportRow> rows;          // in the order of their first calls; variant 0
-    std::vector<ReportPicture> pictures;
-    std::vector<Effect> effects;  // none without samples
+// An input of a variant: of the network, or of what an earlier chip hands on.
+struct ReportInput {
+    std::string name, type;  // printable UTF-8
+    std::vector<uint32_t> shape;
+
+    std::string text() const;  // "x f32 1 x 64"
 };
 
-// Runs the compiled file on an embedded chip. Throws SamplesError or std::runtime_error.
+// What a chip does in a run of one variant.
+struct VariantReport {
+    std::vector<ReportInput> inputs;
+    uint64_t work_bytes = 0;
+    uint32_t calls = 0, host_calls = 0;
+    uint64_t time_ps = 0, energy_pj = 0;  // as an embedded chip counts them: the sums of the rows
+    std::vector<ReportRow> rows;          // in the order of their first calls
+    std::vector<ReportPicture> pictures;
+};
+
+struct ChipReport {
+    uint64_t constant_bytes = 0, weights = 0, crossbars = 0;
+    std::vector<VariantReport> variants;
+    ReportPicture picture;  // of the crossbars
+};
+
+struct NetworkReport {
+    std::string name, producer, source, options;  // printable UTF-8
+    uint64_t file_bytes = 0, chip_crossbars = 0;
+    bool from_samples = false;      // the run of variant 0 had a sample as its inputs; the others had zeros
+    std::vector<ChipReport> chips;  // a stage each, with as many variants
+    std::vector<Effect> effects;    // none without samples, or with several chips
+};
+
+// Runs each variant of the compiled file on embedded chips. Throws SamplesError or std::runtime_error.
 NetworkReport report_of(const std::string& file, const std::vector<Samples>& samples,
                         std::span<const LayerAccuracy> accuracies, std::vector<Effect> effects);
 

@@ -345,8 +345,9 @@ def test_reports(tmp_path):
     for name, options, measured in (("plain.json", {"example_inputs": x}, False), ("samples.json", {"calib_data": [x]}, True)):
         sidra.compile(network, report=tmp_path / name, **options)
         report = json.loads((tmp_path / name).read_text())
-        assert sum(row["time_ps"] for row in report["rows"]) == report["time_ps"] > 0
-        layers = [row for row in report["rows"] if row["kind"] == "layer"]
+        variant = report["chips"][0]["variants"][0]
+        assert sum(row["time_ps"] for row in variant["rows"]) == variant["time_ps"] > 0
+        layers = [row for row in variant["rows"] if row["kind"] == "layer"]
         assert [row["matrix"] for row in layers] == [{"k": 16, "n": 8}, {"k": 8, "n": 4}]
         assert all((row["accuracy"] is not None) == measured for row in layers) and bool(report["effects"]) == measured
     with pytest.raises(sidra.CompileError, match="missing"):

@@ -253,8 +253,7 @@ void main_inner(int argc, char** argv) {
                    "Cut the network into stages for so many chips, up to 16, or auto: the fewest")
         ->type_name("N")
         ->excludes(target)
-        ->excludes(map)
-        ->excludes(report);
+        ->excludes(map);
     app.add_option(
            "--tmr", options.tmr,
            "Put this share of each layer's columns on three crossbars, whose median counts even if one is broken")

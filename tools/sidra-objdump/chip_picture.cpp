@@ -43,8 +43,8 @@ Point of_xbar(uint32_t xbar) {
     return {at.x + (inside % kXbarSide) * kXbarStep, at.y + (inside / kXbarSide) * kXbarStep};
 }
 
-void draw_chip(Svg* svg) {
-    std::string unit = "<defs><g id=\"cu\" class=\"free\">";
+void draw_chip(Svg* svg, uint32_t stage) {
+    std::string unit = fmt::format("<defs><g id=\"cu{}\" class=\"free\">", stage);
     for (uint32_t i = 0; i < kChip.xbars_per_cu; ++i)
         unit += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}"/>)", (i % kXbarSide) * kXbarStep,
                             (i / kXbarSide) * kXbarStep, kXbar, kXbar);
@@ -55,7 +55,7 @@ void draw_chip(Svg* svg) {
                   fmt::format("cluster {}", cluster));
         for (uint32_t i = 0; i < kChip.cus_per_cluster; ++i) {
             const Point cu = of_cu(cluster * kChip.cus_per_cluster + i);
-            svg->raw(fmt::format("<use href=\"#cu\" x=\"{}\" y=\"{}\"/>\n", cu.x, cu.y));
+            svg->raw(fmt::format("<use href=\"#cu{}\" x=\"{}\" y=\"{}\"/>\n", stage, cu.x, cu.y));
         }
     }
 }
@@ -89,7 +89,7 @@ double cells_in_use(const format::Model& model, const Placement& placement) {
 
 }  // namespace
 
-std::string chip_picture(const format::Model& model, const Placement& placement) {
+std::string chip_picture(const format::Model& model, const Placement& placement, uint32_t stage) {
     constexpr size_t kLegendRows = 40, kLegendMax = 200;
     constexpr double kLegendStep = 17, kLegendWidth = 300;
     if (!placement.problem.empty()) throw std::runtime_error("there is no picture of the chip: " + placement.problem);
@@ -115,7 +115,7 @@ std::string chip_picture(const format::Model& model, const Placement& placement)
                                "chooses the others.",
                                placement.by_file, placement.matrices.size()),
              R"(class="soft")");
-    draw_chip(&svg);
+    draw_chip(&svg, stage);
     draw_matrices(model, placement, &svg);
     svg.rect(kLeft, 80, 12, 12, R"(class="free")");
     svg.text(kLeft + 18, 90, "free", R"(class="soft")");

@@ -37,7 +37,8 @@ Peak peak_of(std::span<const Value> values, uint32_t calls);
 // Each throws std::runtime_error if the model has no such picture: too many calls, a call that no chip runs, too many
 // crossbars.
 std::string memory_picture(const format::Model& model, uint32_t variant, std::span<const CallAnalysis> analyses);
-std::string chip_picture(const format::Model& model, const Placement& placement);
+// stage: of a model for several chips; pictures of different stages can be in one document.
+std::string chip_picture(const format::Model& model, const Placement& placement, uint32_t stage = 0);
 std::string timeline_picture(const format::Model& model, uint32_t variant, std::span<const CallAnalysis> analyses);
 
 inline constexpr uint32_t kPictureCallsMax = 10'000;

@@ -149,9 +149,9 @@ typedef struct sidra_compile_options {
 	 */
 	bool predistort;
 	/*
-	 * A file for a report about one run of the network on an embedded chip: time, energy, crossbars and, with samples, accuracy by layer, and what
-	 * each optimisation does. JSON if its name ends in .json (sidra-compile(1) has the schema), otherwise a page of HTML that needs no other file.
-	 * The network is then always compiled. NULL: none. Not with a pipeline, nor for several chips.
+	 * A file for a report about one run of each variant on embedded chips: time, energy, crossbars and, with samples, accuracy by layer and, with one
+	 * chip, what each optimisation does. JSON if its name ends in .json (sidra-compile(1) has the schema), otherwise a page of HTML that needs no
+	 * other file. The network is then always compiled. NULL: none. Not with a pipeline.
 	 */
 	const char *report_file;
 	/*
