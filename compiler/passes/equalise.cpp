@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Equalisation between layers (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
-// 2019). A positive factor for each channel passes through what is between two layers, such as a maximum with 0: the
-// first layer's columns are multiplied by it, the second one's rows divided. Columns have steps of their own, so the
-// first layer's codes remain as they are. The second layer's rows share the steps of columns, and its inputs share one
-// step: these lose less if no channel is much larger than the others.
+// 2019). A positive factor for each channel passes through what is between layers, such as a maximum with 0: the columns
+// of layers before it are multiplied by it, the rows of those behind it divided. Columns have steps of their own, so the
+// codes of the former remain as they are. The rows of the latter share the steps of columns, and their inputs share one
+// step: these lose less if no channel is much larger than the others. Layers whose results are added, as in residual
+// blocks, have the factors of one channel together.
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/MapVector.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,6 +24,8 @@ namespace {
 
 using mlir::RankedTensorType;
 using mlir::Value;
+
+constexpr double kDeviations = 4;  // that the range of a layer's inputs has on either side
 
 RankedTensorType type_of(Value value) { return mlir::cast<RankedTensorType>(value.getType()); }
 
@@ -50,42 +57,78 @@ bool is_zero(Value value) {
            dense.getSplatValue<llvm::APFloat>().isZero();
 }
 
-// What a factor for each channel passes through: the operand that has the channels. Null: it does not.
-Value through(mlir::Operation* op) {
-    if (mlir::isa<xnn::ReshapeOp, xnn::TransposeOp>(op)) return op->getOperand(0);
+// What a factor for each channel passes through: the operand that has the channels, and a bound that must get the factors,
+// too, as the 6 of min(x, 6). No operand: it does not.
+struct Through {
+    Value value;
+    mlir::OpOperand* bound = nullptr;
+};
+Through through(mlir::Operation* op, const Store& store) {
+    if (mlir::isa<xnn::ReshapeOp, xnn::TransposeOp>(op)) return {op->getOperand(0)};
     if (auto pool = mlir::dyn_cast<xnn::PoolOp>(op))
-        return pool.getFunction() == xnn::Pooling::argmax ? Value() : pool.getInput();
-    auto max = mlir::dyn_cast<xnn::BinaryOp>(op);
-    if (!max || max.getFunction() != xnn::Binary::max) return {};
-    for (const auto& [value, other] : {std::pair{max.getLhs(), max.getRhs()}, {max.getRhs(), max.getLhs()}})
-        if (value.getType() == max.getType() && is_zero(other)) return value;
+        return {pool.getFunction() == xnn::Pooling::argmax ? Value() : pool.getInput()};
+    auto binary = mlir::dyn_cast<xnn::BinaryOp>(op);
+    if (!binary || (binary.getFunction() != xnn::Binary::max && binary.getFunction() != xnn::Binary::min)) return {};
+    for (const unsigned i : {0u, 1u}) {
+        mlir::OpOperand& other = op->getOpOperand(1 - i);
+        if (op->getOperand(i).getType() != binary.getType()) continue;
+        if (is_zero(other.get())) return {op->getOperand(i)};
+        if (by_column(other.get(), binary.getType(), store)) return {op->getOperand(i), &other};
+    }
     return {};
+}
+
+// A sum of two results, as at the end of a residual block: factors for both are factors for the sum.
+bool is_sum(mlir::Operation* op) {
+    auto binary = mlir::dyn_cast_or_null<xnn::BinaryOp>(op);
+    return binary && binary.getFunction() == xnn::Binary::add && binary.getLhs().getType() == binary.getType() &&
+           binary.getRhs().getType() == binary.getType();
 }
 
 // Where the channel of an element is: (place of the element / inner) % channels.
 struct Place {
     int64_t inner, channels;
 
-    // Behind an operation that `through` knows. False: nowhere.
-    bool follow(mlir::Operation* op) {
-        const llvm::ArrayRef<int64_t> shape = type_of(op->getResult(0)).getShape();
-        if (mlir::isa<xnn::PoolOp>(op)) return inner == 1 && shape.back() == channels;
+    bool operator==(const Place&) const = default;
+    // Behind an operation that `through` knows, or in front of it. None: nowhere.
+    std::optional<Place> behind(mlir::Operation* op) const {
         auto transpose = mlir::dyn_cast<xnn::TransposeOp>(op);
-        if (!transpose) return true;
-        const llvm::ArrayRef<int64_t> before = type_of(transpose.getInput()).getShape();
-        int64_t behind = 1;
-        auto axis = static_cast<int64_t>(before.size()) - 1;
-        while (axis >= 0 && (behind < inner || before[static_cast<size_t>(axis)] == 1))
-            behind *= before[static_cast<size_t>(axis--)];
-        if (axis < 0 || behind != inner || before[static_cast<size_t>(axis)] != channels) return false;
-        inner = 1;
-        for (size_t d = shape.size(); d-- > 0 && transpose.getPermutation()[d] != axis;) inner *= shape[d];
-        return true;
+        return transpose ? moved(type_of(transpose.getInput()).getShape(), type_of(op->getResult(0)).getShape(),
+                                 [&](size_t d) { return static_cast<size_t>(transpose.getPermutation()[d]); })
+                         : kept(op);
     }
+    std::optional<Place> before(mlir::Operation* op) const {
+        auto transpose = mlir::dyn_cast<xnn::TransposeOp>(op);
+        return transpose ? moved(type_of(op->getResult(0)).getShape(), type_of(transpose.getInput()).getShape(),
+                                 [&](size_t d) {
+                                     return static_cast<size_t>(llvm::find(transpose.getPermutation(), static_cast<int64_t>(d)) -
+                                                                transpose.getPermutation().begin());
+                                 })
+                         : kept(op);
+    }
+    // Whether the channels are the columns of a value.
+    bool is_columns_of(Value value) const { return inner == 1 && type_of(value).getShape().back() == channels; }
     // Whether all rows of so many elements have the same channels.
     bool in_rows_of(int64_t elements) const { return elements % (inner * channels) == 0; }
     size_t of(size_t element) const {
         return element / static_cast<size_t>(inner) % static_cast<size_t>(channels);
+    }
+
+   private:
+    std::optional<Place> kept(mlir::Operation* op) const {
+        if (mlir::isa<xnn::PoolOp>(op) && !is_columns_of(op->getResult(0))) return std::nullopt;
+        return *this;
+    }
+    // from_axis: of each axis behind a transposition, the one before.
+    template <typename Axis>
+    std::optional<Place> moved(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to, Axis from_axis) const {
+        int64_t behind = 1;
+        size_t axis = from.size();
+        while (axis > 0 && (behind < inner || from[axis - 1] == 1)) behind *= from[--axis];
+        if (axis == 0 || behind != inner || from[axis - 1] != channels) return std::nullopt;
+        Place place{1, channels};
+        for (size_t d = to.size(); d-- > 0 && from_axis(d) != axis - 1;) place.inner *= to[d];
+        return place;
     }
 };
 
@@ -107,110 +150,211 @@ struct Size {
     double of(size_t column) const { return std::hypot(mean[column], deviation[column]); }
 };
 
-// Two layers, and what is between them.
-struct Pair {
-    mlir::Operation* second;
-    Value scaled;               // the first layer's result, with what follows it by column
-    Place place;                // of the channels in the second layer's input
-    std::vector<double> sizes;  // of the channels
+// A layer whose rows are divided by the factors of the channels that come in.
+struct Reader {
+    mlir::Operation* layer;
+    Place place;  // of the channels in the layer's input
+    std::vector<float> weights;
+    size_t columns = 0, groups = 1;
+
+    // The channel of a row of the weights, in the columns of a group. Rows of a convolution with groups have only the
+    // channels of theirs.
+    size_t channel(size_t row, size_t group) const {
+        if (groups == 1) return place.of(row);
+        const auto all = static_cast<size_t>(type_of(layer->getOperand(0)).getShape().back()), own = all / groups;
+        return place.of(row / own * all + group * own + row % own);
+    }
 };
 
-std::optional<Pair> pair_of(mlir::Operation* second, const Store& store) {
-    if (auto conv = mlir::dyn_cast<xnn::ConvOp>(second); conv && conv.getGroups() != 1) return std::nullopt;
-    Value value = second->getOperand(0);
-    if (type_of(value).getNumElements() == 0) return std::nullopt;
-    llvm::SmallVector<mlir::Operation*> between, by_column_ops;
-    while (mlir::Operation* const op = value.getDefiningOp()) {
-        if (!value.hasOneUse()) return std::nullopt;
-        const Value before = through(op);
-        if (!before) break;
-        between.push_back(op);
-        value = before;
+// Values that get factors together: what layers give, what becomes of it in operations that factors pass through, and the
+// layers that read it. Nothing else reads or makes it, so the network computes the same.
+struct Region {
+    llvm::MapVector<Value, Place> values;
+    llvm::DenseMap<Value, Size> made;  // by layers, with what follows by column: these are multiplied
+    std::vector<std::pair<mlir::OpOperand*, Value>> bounds;  // which are multiplied, too, and the value that they are for
+    std::vector<Reader> readers;
+
+    size_t channels() const { return static_cast<size_t>(values.front().second.channels); }
+
+    // How large the channels of a value are.
+    std::vector<double> sizes(Value value, const Store& store) {
+        if (const auto found = known_.find(value); found != known_.end()) return found->second;
+        std::vector<double> sizes(channels());
+        if (const auto source = made.find(value); source != made.end()) {
+            for (size_t c = 0; c < sizes.size(); c++) sizes[c] = source->second.of(c);
+        } else if (mlir::Operation* const op = value.getDefiningOp(); is_sum(op)) {
+            const std::vector<double> a = this->sizes(op->getOperand(0), store), b = this->sizes(op->getOperand(1), store);
+            for (size_t c = 0; c < sizes.size(); c++) sizes[c] = std::hypot(a[c], b[c]);
+        } else {
+            const auto [before, bound] = through(op, store);
+            sizes = this->sizes(before, store);
+            if (bound != nullptr && mlir::cast<xnn::BinaryOp>(op).getFunction() == xnn::Binary::min) {
+                const std::vector<float> most = *by_column(bound->get(), type_of(value), store);
+                for (size_t c = 0; c < sizes.size(); c++)
+                    if (most[c] > 0) sizes[c] = std::min(sizes[c], most[c] / kDeviations);
+            }
+        }
+        return known_[value] = sizes;
     }
-    Pair pair{second, value, {1, type_of(value).getShape().back()}, {}};
+
+   private:
+    llvm::DenseMap<Value, std::vector<double>> known_;
+};
+
+// The result of a layer with what follows it by column, as it is folded into the layer. None: the value is none.
+std::optional<Size> made_by_layer(Value value, const Store& store) {
+    const RankedTensorType type = type_of(value);
+    llvm::SmallVector<xnn::BinaryOp> by_column_ops;
+    const auto columns_of = [&](xnn::BinaryOp op) {
+        const bool left = op.getLhs().getType() == type && by_column(op.getRhs(), type, store);
+        return std::pair(left ? op.getLhs() : op.getRhs(), left ? op.getRhs() : op.getLhs());
+    };
     while (auto op = value.getDefiningOp<xnn::BinaryOp>()) {
-        if (!value.hasOneUse()) return std::nullopt;
+        if (op.getFunction() != xnn::Binary::mul && op.getFunction() != xnn::Binary::add) return std::nullopt;
         by_column_ops.push_back(op);
-        const bool left = op.getLhs().getType() == op.getType() && by_column(op.getRhs(), op.getType(), store);
-        value = left ? op.getLhs() : op.getRhs();
+        value = columns_of(op).first;
+        if (value.getType() != type || !value.hasOneUse()) return std::nullopt;
     }
-    mlir::Operation* const first = value.getDefiningOp();
-    const mlir::OpOperand* const weights = weights_of(first);
-    if (!weights || !value.hasOneUse() || !type_of(value).getElementType().isF32()) return std::nullopt;
+    const mlir::OpOperand* const weights = weights_of(value.getDefiningOp());
+    if (!weights || !type.getElementType().isF32()) return std::nullopt;
     const auto values = read_floats(weights->get(), store);
     if (!values) return std::nullopt;
-    Size size(*values, static_cast<size_t>(pair.place.channels));
-    for (mlir::Operation* const op : llvm::reverse(by_column_ops)) {
-        auto binary = mlir::cast<xnn::BinaryOp>(op);
-        const bool folds = binary.getFunction() == xnn::Binary::mul || binary.getFunction() == xnn::Binary::add;
-        const Value other = binary.getLhs() == value ? binary.getRhs() : binary.getLhs();
-        const auto by = folds ? by_column(other, binary.getType(), store) : std::nullopt;
-        if (!by || type_of(value) != binary.getType()) return std::nullopt;
-        size.apply(binary.getFunction(), *by);
-        value = binary;
+    Size size(*values, static_cast<size_t>(type.getShape().back()));
+    for (xnn::BinaryOp op : llvm::reverse(by_column_ops)) {
+        const auto by = by_column(columns_of(op).second, type, store);
+        if (!by) return std::nullopt;
+        size.apply(op.getFunction(), *by);
     }
-    for (mlir::Operation* const op : llvm::reverse(between))
-        if (!pair.place.follow(op)) return std::nullopt;
-    if (!pair.place.in_rows_of(type_of(second->getOperand(0)).getShape().back())) return std::nullopt;
-    for (size_t j = 0; j < static_cast<size_t>(pair.place.channels); j++) pair.sizes.push_back(size.of(j));
-    return pair;
+    return size;
 }
 
-// The mean square of the errors that codes cause in the second layer, if its inputs are multiplied and its rows divided
-// by these factors: that of the weights, which are rounded, and that of the inputs, whose step is for the largest one.
-double error_of(const std::vector<float>& weights, size_t columns, const Pair& pair, const std::vector<double>& factors) {
-    constexpr double kDeviations = 4;  // that the range of inputs has on either side
-    std::vector<float> rows(weights.size()), largest(columns), energy(weights.size() / columns);
-    double step = 0;
-    for (size_t i = 0; i < energy.size(); i++) {
-        const size_t channel = pair.place.of(i);
-        const auto by = static_cast<float>(1 / factors[channel]);
-        for (size_t j = 0; j < columns; j++) {
-            const float weight = rows[i * columns + j] = weights[i * columns + j] * by;
-            largest[j] = std::max(largest[j], std::abs(weight));
-            energy[i] += weight * weight;
-        }
-        step = std::max(step, 2 * kDeviations * pair.sizes[channel] * factors[channel] / 255);
+std::optional<Reader> reader_of(mlir::OpOperand& use, const Place& place, const Store& store) {
+    mlir::Operation* const layer = use.getOwner();
+    mlir::OpOperand* const operand = weights_of(layer);
+    if (!operand || use.getOperandNumber() != 0 || !place.in_rows_of(type_of(use.get()).getShape().back())) return std::nullopt;
+    auto values = type_of(operand->get()).getElementType().isF32() && is_own(operand->get()) ? read_floats(operand->get(), store)
+                                                                                           : std::nullopt;
+    if (!values || values->empty() || !std::ranges::all_of(*values, [](float v) { return std::isfinite(v); })) return std::nullopt;
+    Reader reader{layer, place, std::move(*values), static_cast<size_t>(type_of(operand->get()).getShape().back())};
+    if (auto conv = mlir::dyn_cast<xnn::ConvOp>(layer)) reader.groups = conv.getGroups();
+    return reader;
+}
+
+// The region with the input of a layer. None: something else takes part in it.
+std::optional<Region> region_of(Value input, const Store& store) {
+    Region region;
+    std::vector<Value> open;
+    const auto add = [&](Value value, std::optional<Place> place) {
+        if (!place || !type_of(value).getElementType().isF32() || type_of(value).getNumElements() == 0) return false;
+        const auto [found, is_new] = region.values.insert({value, *place});
+        if (is_new) open.push_back(value);
+        return found->second == *place;
+    };
+    // A layer says where the channels are.
+    Value first = input;
+    std::optional<Size> size;
+    while (!(size = made_by_layer(first, store))) {
+        mlir::Operation* const op = first.getDefiningOp();
+        if (!op) return std::nullopt;
+        first = is_sum(op) ? op->getOperand(0) : through(op, store).value;
+        if (!first) return std::nullopt;
     }
+    if (type_of(first).getRank() == 0 || !add(first, Place{1, type_of(first).getShape().back()})) return std::nullopt;
+    while (!open.empty()) {
+        const Value value = open.back();
+        open.pop_back();
+        const Place place = region.values.find(value)->second;
+        mlir::Operation* const op = value.getDefiningOp();
+        if (!op) return std::nullopt;
+        if (auto made = made_by_layer(value, store)) {
+            if (!place.is_columns_of(value)) return std::nullopt;
+            region.made.try_emplace(value, std::move(*made));
+        } else if (is_sum(op)) {
+            if (!add(op->getOperand(0), place) || !add(op->getOperand(1), place)) return std::nullopt;
+        } else {
+            const auto [before, bound] = through(op, store);
+            if (!before || !add(before, place.before(op))) return std::nullopt;
+            if (bound != nullptr && !place.is_columns_of(value)) return std::nullopt;
+            if (bound != nullptr) region.bounds.emplace_back(bound, value);
+        }
+        for (mlir::OpOperand& use : value.getUses()) {
+            mlir::Operation* const user = use.getOwner();
+            if (weights_of(user)) {
+                auto reader = reader_of(use, place, store);
+                if (!reader) return std::nullopt;
+                region.readers.push_back(std::move(*reader));
+            } else if (is_sum(user)) {
+                if (!add(user->getResult(0), place)) return std::nullopt;
+            } else if (through(user, store).value != value || !add(user->getResult(0), place.behind(user))) {
+                return std::nullopt;
+            }
+        }
+    }
+    return region;
+}
+
+// The mean square of the errors that codes cause in a layer, if its inputs are multiplied and its rows divided by these
+// factors: that of the weights, which are rounded, and that of the inputs, whose step is for the largest one.
+double error_of(const Reader& reader, const std::vector<double>& sizes, const std::vector<double>& factors) {
+    const size_t columns = reader.columns, rows = reader.weights.size() / columns, width = columns / reader.groups;
+    std::vector<float> divided(reader.weights.size()), largest(columns), energy(rows * reader.groups);
+    double step = 0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t g = 0; g < reader.groups; g++) {
+            const size_t channel = reader.channel(i, g);
+            const auto by = static_cast<float>(1 / factors[channel]);
+            for (size_t j = g * width; j < (g + 1) * width; j++) {
+                const float weight = divided[i * columns + j] = reader.weights[i * columns + j] * by;
+                largest[j] = std::max(largest[j], std::abs(weight));
+                energy[i * reader.groups + g] += weight * weight;
+            }
+            step = std::max(step, 2 * kDeviations * sizes[channel] * factors[channel] / 255);
+        }
     std::vector<float> inverse(columns), square(columns);
     for (size_t j = 0; j < columns; j++) {
         inverse[j] = largest[j] == 0 ? 0 : 127 / largest[j];
         square[j] = largest[j] * largest[j] / (127 * 127);
     }
     double error = 0;
-    for (size_t i = 0; i < energy.size(); i++) {
-        constexpr float kNoFraction = 12582912;  // 1.5 * 2^23, which rounds what is added to it
-        float rounded = 0;
-        for (size_t j = 0; j < columns; j++) {
-            const float exact = rows[i * columns + j] * inverse[j], away = exact - ((exact + kNoFraction) - kNoFraction);
-            rounded += away * away * square[j];
+    for (size_t i = 0; i < rows; i++)
+        for (size_t g = 0; g < reader.groups; g++) {
+            constexpr float kNoFraction = 12582912;  // 1.5 * 2^23, which rounds what is added to it
+            float rounded = 0;
+            for (size_t j = g * width; j < (g + 1) * width; j++) {
+                const float exact = divided[i * columns + j] * inverse[j], away = exact - ((exact + kNoFraction) - kNoFraction);
+                rounded += away * away * square[j];
+            }
+            const size_t channel = reader.channel(i, g);
+            const double size = sizes[channel] * factors[channel];
+            error += size * size * rounded + step * step / 12 * energy[i * reader.groups + g];
         }
-        const size_t channel = pair.place.of(i);
-        const double size = pair.sizes[channel] * factors[channel];
-        error += size * size * rounded + step * step / 12 * energy[i];
-    }
     return error;
 }
 
-// Factors that make rows and inputs of the second layer about as large as each other: the geometric mean of both.
-std::vector<double> factors_of(const std::vector<float>& weights, size_t columns, const Pair& pair) {
-    std::vector<double> rows(pair.sizes.size()), factors(pair.sizes.size(), 1);
-    for (size_t i = 0; i < weights.size(); i += columns) {
-        float largest = 0;
-        for (size_t j = 0; j < columns; j++) largest = std::max(largest, std::abs(weights[i + j]));
-        double& row = rows[pair.place.of(i / columns)];
-        row = std::max(row, static_cast<double>(largest));
+// Factors that make rows and inputs of the layers about as large as each other: the geometric mean of both, and of layers.
+std::vector<double> factors_of(Region& region, const Store& store) {
+    std::vector<double> factors(region.channels(), 1), sums(factors.size());
+    std::vector<size_t> counts(factors.size());
+    for (const Reader& reader : region.readers) {
+        const std::vector<double> sizes = region.sizes(reader.layer->getOperand(0), store);
+        std::vector<double> rows(factors.size());
+        const size_t width = reader.columns / reader.groups;
+        for (size_t i = 0; i < reader.weights.size() / reader.columns; i++)
+            for (size_t g = 0; g < reader.groups; g++) {
+                double& row = rows[reader.channel(i, g)];
+                for (size_t j = g * width; j < (g + 1) * width; j++)
+                    row = std::max(row, static_cast<double>(std::abs(reader.weights[i * reader.columns + j])));
+            }
+        double logarithms = 0, count = 0;
+        const auto usable = [&](size_t c) { return std::isnormal(rows[c]) && std::isnormal(sizes[c]); };
+        for (size_t c = 0; c < factors.size(); c++)
+            if (usable(c)) logarithms += std::log(rows[c] / sizes[c]) / 2, count++;
+        // The geometric mean is 1, so that channels without a factor of their own are as large as the others.
+        for (size_t c = 0; c < factors.size(); c++)
+            if (usable(c)) sums[c] += std::log(rows[c] / sizes[c]) / 2 - logarithms / count, counts[c]++;
     }
-    double logarithms = 0, count = 0;
-    for (size_t c = 0; c < factors.size(); c++) {
-        if (!std::isnormal(rows[c]) || !std::isnormal(pair.sizes[c])) continue;
-        factors[c] = std::sqrt(rows[c] / pair.sizes[c]);
-        logarithms += std::log(factors[c]);
-        count++;
-    }
-    // Their geometric mean is 1, so that channels without a factor of their own are as large as the others.
     for (size_t c = 0; c < factors.size(); c++)
-        if (std::isnormal(rows[c]) && std::isnormal(pair.sizes[c])) factors[c] /= std::exp(logarithms / count);
+        if (counts[c] != 0) factors[c] = std::exp(sums[c] / static_cast<double>(counts[c]));
     return factors;
 }
 
@@ -226,40 +370,63 @@ class EqualisePass : public mlir::PassWrapper<EqualisePass, mlir::OperationPass<
         getOperation()->walk([&](mlir::Operation* op) {
             if (weights_of(op)) layers.push_back(op);
         });
-        for (mlir::Operation* const layer : layers) equalise(layer);
+        llvm::DenseSet<mlir::Operation*> done;
+        for (mlir::Operation* const layer : layers) {
+            if (done.contains(layer)) continue;
+            auto region = region_of(layer->getOperand(0), xnn::store_of(&getContext()));
+            if (!region) continue;
+            for (const Reader& reader : region->readers) done.insert(reader.layer);
+            equalise(*region);
+        }
     }
 
    private:
-    void equalise(mlir::Operation* second) {
-        constexpr double kGain = 0.8;  // what must remain of the error at most
+    void equalise(Region& region) {
+        constexpr double kGain = 0.8;  // what must remain of the errors at most
         constexpr double kAlike = 2;   // factors that differ by less than this are not worth a look at all weights
         Store& store = xnn::store_of(&getContext());
-        const auto pair = pair_of(second, store);
-        if (!pair) return;
-        mlir::OpOperand& operand = *weights_of(second);
-        const RankedTensorType type = type_of(operand.get());
-        const auto values = type.getElementType().isF32() && is_own(operand.get()) ? read_floats(operand.get(), store) : std::nullopt;
-        if (!values || values->empty() || !std::ranges::all_of(*values, [](float v) { return std::isfinite(v); })) return;
-        const auto columns = static_cast<size_t>(type.getShape().back());
-        const std::vector<double> ones(pair->sizes.size(), 1), factors = factors_of(*values, columns, *pair);
+        const std::vector<double> ones(region.channels(), 1), factors = factors_of(region, store);
         if (const auto [low, high] = std::ranges::minmax(factors); high < kAlike * low) return;
-        if (!(error_of(*values, columns, *pair, factors) < kGain * error_of(*values, columns, *pair, ones))) return;
-
-        std::vector<float> divided(values->size());
-        for (size_t i = 0; i < divided.size(); i += columns) {
-            const auto by = static_cast<float>(1 / factors[pair->place.of(i / columns)]);
-            for (size_t j = 0; j < columns; j++) divided[i + j] = (*values)[i + j] * by;
+        double remains = 0;
+        for (const Reader& reader : region.readers) {
+            const std::vector<double> sizes = region.sizes(reader.layer->getOperand(0), store);
+            const double before = error_of(reader, sizes, ones), ratio = before == 0 ? 1 : error_of(reader, sizes, factors) / before;
+            if (!(ratio <= 1)) return;
+            remains += ratio;
         }
-        std::vector<std::byte> bytes(divided.size() * sizeof(float));
-        std::memcpy(bytes.data(), divided.data(), bytes.size());
-        mlir::OpBuilder builder(second);
-        operand.set(store_constant(builder, second->getLoc(), store, "equalised", type, std::move(bytes)));
-        builder.setInsertionPointAfterValue(pair->scaled);
-        const mlir::Location location = pair->scaled.getLoc();
-        const Value by = columns_constant(builder, location, store, {factors.begin(), factors.end()});
-        auto product = builder.create<xnn::BinaryOp>(location, pair->scaled.getType(), xnn::Binary::mul, pair->scaled, by);
-        Value scaled = pair->scaled;
-        scaled.replaceAllUsesExcept(product, product);
+        if (!(remains < kGain * static_cast<double>(region.readers.size()))) return;
+
+        const auto multiplied = [&](std::vector<float> values) {
+            for (size_t c = 0; c < factors.size(); c++) values[c] *= static_cast<float>(factors[c]);
+            return values;
+        };
+        for (const Reader& reader : region.readers) {
+            mlir::OpOperand& operand = *weights_of(reader.layer);
+            std::vector<float> divided(reader.weights.size());
+            const size_t columns = reader.columns, width = columns / reader.groups;
+            for (size_t i = 0; i < divided.size() / columns; i++)
+                for (size_t g = 0; g < reader.groups; g++) {
+                    const auto by = static_cast<float>(1 / factors[reader.channel(i, g)]);
+                    for (size_t j = g * width; j < (g + 1) * width; j++) divided[i * columns + j] = reader.weights[i * columns + j] * by;
+                }
+            std::vector<std::byte> bytes(divided.size() * sizeof(float));
+            std::memcpy(bytes.data(), divided.data(), bytes.size());
+            mlir::OpBuilder builder(reader.layer);
+            operand.set(store_constant(builder, reader.layer->getLoc(), store, "equalised", type_of(operand.get()), std::move(bytes)));
+        }
+        for (const auto& [bound, value] : region.bounds) {
+            mlir::OpBuilder builder(bound->getOwner());
+            bound->set(columns_constant(builder, value.getLoc(), store, multiplied(*by_column(bound->get(), type_of(value), store))));
+        }
+        for (auto& [value, place] : region.values) {
+            if (!region.made.contains(value)) continue;
+            mlir::OpBuilder builder(&getContext());
+            builder.setInsertionPointAfterValue(value);
+            const mlir::Location location = value.getLoc();
+            const Value by = columns_constant(builder, location, store, {factors.begin(), factors.end()});
+            auto product = builder.create<xnn::BinaryOp>(location, value.getType(), xnn::Binary::mul, value, by);
+            Value(value).replaceAllUsesExcept(product, product);
+        }
     }
 };
 

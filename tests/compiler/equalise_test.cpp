@@ -113,5 +113,180 @@ TEST_F(Equalise, OnlyOtherArithmeticHasIt) {
     EXPECT_EQ(ratio(options), level_1);
 }
 
+// Networks of convolutions of one pixel, whose channels have very different sizes. Each step adds a node, and computes
+// the same in double precision.
+class EqualiseThrough : public testing::Test {
+   protected:
+    static constexpr size_t kSide = 4, kArea = kSide * kSide, kCount = 8;  // channels
+
+    struct Images {
+        std::string name;
+        size_t channels = 0;
+        std::vector<double> values;  // image, channel, pixel
+    };
+
+    // Channels after the first one are smaller.
+    static double size_of(size_t channel) { return std::exp2(-2.0 * static_cast<double>(channel)); }
+
+    Images input() {
+        std::normal_distribution<float> normal;
+        input_.resize(kImages * kCount * kArea);
+        for (float& value : input_) value = normal(random_);
+        network_.input("x", {kImages, kCount, kSide, kSide});
+        return {"x", kCount, {input_.begin(), input_.end()}};
+    }
+    // scaled: the channels that come in are of those sizes.
+    Images conv(const Images& in, size_t groups = 1, bool scaled = true) {
+        const size_t own = in.channels / groups, width = kCount / groups;
+        const std::string filters = name("filters");
+        onnx::TensorProto& constant = network_.constant(filters, {kCount, static_cast<int64_t>(own), 1, 1});
+        Images out{name("conv"), kCount, std::vector<double>(kImages * kCount * kArea)};
+        std::normal_distribution<double> normal;
+        for (size_t f = 0; f < kCount; f++)
+            for (size_t c = 0; c < own; c++) {
+                const size_t channel = f / width * own + c;
+                const auto weight = static_cast<float>(normal(random_) * size_of(f) / (scaled ? size_of(channel) : 1));
+                constant.add_float_data(weight);
+                for (size_t image = 0; image < kImages; image++)
+                    for (size_t at = 0; at < kArea; at++)
+                        out.values[(image * kCount + f) * kArea + at] +=
+                            weight * in.values[(image * in.channels + channel) * kArea + at];
+            }
+        tests::ModelBuilder::attribute(network_.node("Conv", {in.name, filters}, {out.name}), "group",
+                                       static_cast<int64_t>(groups));
+        return out;
+    }
+    Images relu(const Images& in) {
+        return each("Relu", in, {}, [](double v) { return std::max(v, 0.0); });
+    }
+    Images clip(const Images& in, float low, float high) {
+        const std::string lowest = scalar(low), highest = scalar(high);
+        return each("Clip", in, {lowest, highest}, [=](double v) { return std::clamp<double>(v, low, high); });
+    }
+    Images add(const Images& a, const Images& b) {
+        size_t at = 0;
+        return each("Add", a, {b.name}, [&](double v) { return v + b.values[at++]; });
+    }
+    // The outputs are products of all that an image has.
+    void product(const Images& in) {
+        onnx::TensorProto& constant = network_.constant("rows", {static_cast<int64_t>(in.channels * kArea), kOutputs});
+        std::normal_distribution<double> normal;
+        right_.assign(kImages * kOutputs, 0);
+        for (size_t i = 0; i < in.channels * kArea; i++)
+            for (size_t j = 0; j < kOutputs; j++) {
+                const auto weight = static_cast<float>(normal(random_) / size_of(i / kArea));
+                constant.add_float_data(weight);
+                for (size_t image = 0; image < kImages; image++)
+                    right_[image * kOutputs + j] += weight * in.values[image * in.channels * kArea + i];
+            }
+        network_.node("Flatten", {in.name}, {"flat"});
+        network_.node("MatMul", {"flat", "rows"}, {"y"});
+        network_.output("y");
+    }
+
+    // Signal to noise of the first output in decibels, with and without equalisation.
+    std::pair<double, double> ratios() {
+        const std::string path = network_.folder / "network.onnx", file = network_.folder / "network.sidra";
+        {
+            std::ofstream stream(path, std::ios::binary);
+            EXPECT_TRUE(network_.model.SerializeToOstream(&stream));
+        }
+        const auto ratio = [&](bool equalise) {
+            Options options;
+            options.equalise = equalise;
+            compile(path, file, options);
+            double signal = 0, noise = 0;
+            const std::vector<Samples> samples{{"x", SIDRA_F32, std::as_bytes(std::span(input_))}};
+            run_samples(file, samples, SIDRA_LEVEL_FAST, 1, {}, [&](const Model& model) {
+                const auto output = model.data<const float>(0, model.output(0, 0));
+                for (size_t i = 0; i < right_.size(); i++)
+                    signal += right_[i] * right_[i], noise += std::pow(output[i] - right_[i], 2);
+            });
+            return 10 * std::log10(signal / noise);
+        };
+        return {ratio(true), ratio(false)};
+    }
+    void expect_better() {
+        const auto [with, without] = ratios();
+        RecordProperty("with", std::to_string(with));
+        RecordProperty("without", std::to_string(without));
+        EXPECT_GT(with, 25);
+        EXPECT_GT(with, without + 10);
+    }
+    void expect_the_same() {
+        const auto [with, without] = ratios();
+        EXPECT_EQ(with, without);
+    }
+
+   private:
+    std::string name(const char* what) { return fmt::format("{}{}", what, names_++); }
+    std::string scalar(float value) {
+        const std::string constant = name("scalar");
+        network_.constant(constant, {}).add_float_data(value);
+        return constant;
+    }
+    template <typename Function>
+    Images each(const char* operation, const Images& in, const std::vector<std::string>& others, Function function) {
+        Images out{name(operation), in.channels, {}};
+        for (const double value : in.values) out.values.push_back(function(value));
+        std::vector<std::string> inputs{in.name};
+        inputs.insert(inputs.end(), others.begin(), others.end());
+        network_.node(operation, inputs, {out.name});
+        return out;
+    }
+
+   protected:
+    std::mt19937 random_{12};
+    std::vector<float> input_;
+    std::vector<double> right_;
+    tests::ModelBuilder network_;
+    size_t names_ = 0;
+};
+
+TEST_F(EqualiseThrough, ConvolutionsWithGroups) {
+    product(relu(conv(relu(conv(input(), 1, false)), 4)));
+    expect_better();
+}
+
+TEST_F(EqualiseThrough, DepthwiseConvolutions) {
+    product(relu(conv(relu(conv(input(), 1, false)), kCount)));
+    expect_better();
+}
+
+// The bounds get the factors, too.
+TEST_F(EqualiseThrough, Bounds) {
+    product(clip(conv(input(), 1, false), 0, 2));
+    expect_better();
+}
+
+TEST_F(EqualiseThrough, BoundsAboveZero) {
+    product(clip(conv(input(), 1, false), 0.001f, 2));
+    const auto [with, without] = ratios();
+    EXPECT_GE(with, without);
+    EXPECT_GT(with, 30);
+}
+
+// All layers that write to a sum, and all that read it, have one factor for each channel.
+TEST_F(EqualiseThrough, SumsOfResidualBlocks) {
+    Images images = relu(conv(input(), 1, false));
+    for (int block = 0; block < 2; block++) images = relu(add(images, conv(relu(conv(images)))));
+    product(images);
+    expect_better();
+}
+
+// A sum with what no layer has made, and a value that is an output, too, have no factors.
+TEST_F(EqualiseThrough, NotThroughASumWithAnInput) {
+    const Images x = input();
+    product(relu(add(x, conv(x, 1, false))));
+    expect_the_same();
+}
+
+TEST_F(EqualiseThrough, NotThroughAnOutput) {
+    const Images images = relu(conv(input(), 1, false));
+    product(images);
+    network_.output(images.name);
+    expect_the_same();
+}
+
 }  // namespace
 }  // namespace sidra::compiler
