@@ -93,7 +93,12 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
     return computed(*this, adaptor.getOperands());
 }
 
-OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) { return computed(*this, adaptor.getOperands()); }
+OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
+    if (mlir::cast<mlir::RankedTensorType>(getInput().getType()).getShape().back() != 1) return computed(*this, adaptor.getOperands());
+    // Along a dimension of one element there is nothing to combine.
+    if (getInput().getType() == getType()) return getInput();
+    return mlir::DenseElementsAttr::get(getType(), mlir::Builder(getContext()).getI32IntegerAttr(0));
+}
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     if (getInput().getType() == getType()) return getInput();

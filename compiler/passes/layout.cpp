@@ -112,22 +112,6 @@ struct BelowConcat : mlir::OpRewritePattern<xnn::ConcatOp> {
     }
 };
 
-// Along a dimension of one element there is nothing to combine.
-struct ReduceOfOne : mlir::OpRewritePattern<xnn::ReduceOp> {
-    using OpRewritePattern::OpRewritePattern;
-
-    LogicalResult matchAndRewrite(xnn::ReduceOp op, mlir::PatternRewriter& rewriter) const override {
-        if (type_of(op.getInput()).getShape().back() != 1) return failure();
-        if (op.getInput().getType() == op.getType()) {
-            rewriter.replaceOp(op, op.getInput());
-        } else {
-            const auto zeros = mlir::DenseElementsAttr::get(op.getType(), rewriter.getI32IntegerAttr(0));
-            rewriter.replaceOpWithNewOp<xnn::ConstantOp>(op, op.getType(), zeros);
-        }
-        return success();
-    }
-};
-
 class LayoutPass : public mlir::PassWrapper<LayoutPass, mlir::OperationPass<>> {
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LayoutPass)
@@ -136,7 +120,7 @@ class LayoutPass : public mlir::PassWrapper<LayoutPass, mlir::OperationPass<>> {
     void runOnOperation() override {
         mlir::RewritePatternSet patterns(&getContext());
         patterns.add<BelowElementwise<xnn::UnaryOp>, BelowElementwise<xnn::BinaryOp>, BelowElementwise<xnn::SelectOp>,
-                     BelowElementwise<xnn::CastOp>, BelowConcat, ReduceOfOne>(&getContext());
+                     BelowElementwise<xnn::CastOp>, BelowConcat>(&getContext());
         if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
     }
 };
