@@ -55,7 +55,7 @@ Results exact_results(mlir::ModuleOp module, Store& store, const Calibration& ca
 // Adds up signal and noise of each layer at a level.
 struct Power {
     double signal = 0, noise = 0;
-    double ratio() const { return noise == 0 ? INFINITY : 10 * std::log10(signal / noise); }
+    double ratio() const { return in_decibels(signal, noise); }
 };
 std::vector<Power> powers(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization,
                           const Results& right, sidra_level level) {
@@ -87,7 +87,7 @@ std::string matrix_of(mlir::Operation* layer) {
 
 std::vector<LayerAccuracy> measure_accuracy(mlir::ModuleOp module, Store& store, const Calibration& calibration,
                                             int optimization, const std::vector<Range>& exact) {
-    const Layers layers = layers_of(*module.getOps<mlir::func::FuncOp>().begin());
+    const Layers layers = layers_in(*module.getOps<mlir::func::FuncOp>().begin());
     std::vector<LayerAccuracy> each(layers.size());
     const Results right = exact_results(module, store, calibration, optimization, exact, layers, each);
     const std::vector<Power> fast = powers(module, store, calibration, optimization, right, SIDRA_LEVEL_FAST),

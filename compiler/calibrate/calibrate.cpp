@@ -77,7 +77,7 @@ class Cost {
         mean_.add(element, result - exact);
     }
     // Signal to noise of the results, in decibels.
-    double ratio() const { return noise_ == 0 ? INFINITY : 10 * std::log10(signal_ / noise_); }
+    double ratio() const { return in_decibels(signal_, noise_); }
     std::vector<float> mean_errors() const { return mean_.columns(); }
 
    private:
@@ -136,12 +136,12 @@ std::vector<Costs> find_costs(mlir::ModuleOp module, Store& store, const Calibra
 // Returns the ranges of 16 bits.
 std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
-    if (functions.empty() || layers_of(*functions.begin()).empty()) return {};
+    if (functions.empty() || layers_in(*functions.begin()).empty()) return {};
     const auto codes = ranges(module, store, calibration, optimization);
     std::vector<Costs> costs;
     if (!calibration.exact) costs = find_costs(module, store, calibration, optimization, codes);
     for (auto function : functions) {
-        const Layers layers = layers_of(function);
+        const Layers layers = layers_in(function);
         if (layers.size() != codes.size()) throw SamplesError("the network has other layers in another size");
         for (size_t i = 0; i < layers.size(); i++) {
             if (calibration.exact) {
@@ -165,10 +165,10 @@ std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Ca
 
 void choose_and_set_copies(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
-    if (calibration.copies == 1 || functions.empty() || layers_of(*functions.begin()).empty()) return;
+    if (calibration.copies == 1 || functions.empty() || layers_in(*functions.begin()).empty()) return;
     const std::vector<int> copies = choose_copies(module, store, calibration, optimization);
     for (auto function : functions) {
-        const Layers layers = layers_of(function);
+        const Layers layers = layers_in(function);
         for (size_t i = 0; i < layers.size(); i++)
             layers[i]->setAttr(kCopies, mlir::Builder(module.getContext()).getI32IntegerAttr(copies[i]));
     }

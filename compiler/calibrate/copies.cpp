@@ -105,7 +105,7 @@ void share_out(std::span<Copied> layers, int64_t crossbars) {
 
 std::vector<int> choose_copies(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
     mlir::func::FuncOp function = *module.getOps<mlir::func::FuncOp>().begin();
-    const Layers layers = layers_of(function);
+    const Layers layers = layers_in(function);
     const std::vector<Layer> needs = examine(function).layers;
     const std::vector<std::vector<double>> errors = deviations(module, store, calibration, optimization);
     const std::vector<float> right = outputs_with(module, store, calibration, optimization, {}, {});

@@ -12,14 +12,6 @@
 
 namespace sidra::compiler {
 
-Layers layers_of(mlir::func::FuncOp function) {
-    Layers layers;
-    function.walk([&](mlir::Operation* op) {
-        if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
-    });
-    return layers;
-}
-
 void set(mlir::Operation* layer, const Codes& codes) {
     mlir::Builder builder(layer->getContext());
     layer->setAttr("range", builder.getDenseF32ArrayAttr({codes.range.low, codes.range.high}));

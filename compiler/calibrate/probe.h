@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "calibrate.h"
+#include "columns.h"
 #include "observed_network.h"
 #include "store.h"
 
 namespace sidra::compiler {
 
 using Layers = std::vector<mlir::Operation*>;
-
-Layers layers_of(mlir::func::FuncOp function);
 
 struct Codes {
     Range range;
@@ -36,7 +35,7 @@ class Probe {
    public:
     Probe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization);
 
-    Layers layers() { return layers_of(observed_.function()); }
+    Layers layers() { return layers_in(observed_.function()); }
 
     // Which of the further outputs a value is.
     size_t output(mlir::Value value);

@@ -73,12 +73,12 @@ program::Assembly assemble(mlir::ArrayAttr lines) {
     return program::assemble(text);
 }
 
-namespace {
-
 bool stores(uint8_t op) {
     return op == SIDRA_VECTOR_OP_STORE || op == SIDRA_VECTOR_OP_STORE_INT || op == SIDRA_VECTOR_OP_SCATTER ||
            op == SIDRA_VECTOR_OP_SCATTER_INT;
 }
+
+namespace {
 
 // Whether a program stores into an array in the buffer.
 bool stores_into(mlir::ArrayAttr lines, mlir::ArrayAttr arrays, mlir::ValueRange buffers, mlir::Value buffer) {

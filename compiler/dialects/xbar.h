@@ -38,6 +38,9 @@ std::optional<uint8_t> element(mlir::Type type);
 // The instructions of a program, or the first error of its text.
 program::Assembly assemble(mlir::ArrayAttr lines);
 
+// Whether an instruction of a program stores into an operand.
+bool stores(uint8_t op);
+
 // Whether a call may write into a buffer that it has.
 bool writes(mlir::Operation* call, mlir::Value buffer);
 

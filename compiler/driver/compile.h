@@ -61,7 +61,6 @@ struct Options {
     int optimization = kOptimizationMax;
 };
 
-inline constexpr uint32_t kChipsMax = 16;
 inline constexpr uint64_t kCacheLimit = uint64_t{4} << 30;
 
 // Throws CompileError, and with a target TargetMissed.

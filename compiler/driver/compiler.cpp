@@ -8,6 +8,7 @@
 #include <new>
 
 #include "compile.h"
+#include "passes/cut.h"
 
 namespace {
 
@@ -76,7 +77,7 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
             if (options->chip_map != nullptr && options->pipeline != nullptr)
                 return fail("a map of a chip is for a file, not for a pipeline", error, capacity);
             if (options->chips == SIDRA_CHIPS_AUTO) all.chips = 0;
-            else if (options->chips > sidra::compiler::kChipsMax)
+            else if (options->chips > sidra::compiler::kStagesMax)
                 return fail("there are at most 16 chips", error, capacity);
             else if (options->chips != 0) all.chips = options->chips;
             if (all.chips != 1 && all.target)

@@ -44,7 +44,7 @@ double signal_to_noise(const std::vector<float>& outputs, const std::vector<floa
         signal += static_cast<double>(right[i]) * right[i];
         noise += (static_cast<double>(outputs[i]) - right[i]) * (static_cast<double>(outputs[i]) - right[i]);
     }
-    return noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
+    return in_decibels(signal, noise);
 }
 
 struct Row {

@@ -25,11 +25,7 @@ class AveragePass : public mlir::PassWrapper<AveragePass, mlir::OperationPass<>>
             getOperation()->emitError("needs at least one copy of each layer");
             return signalPassFailure();
         }
-        std::vector<mlir::Operation*> layers;
-        getOperation()->walk([&](mlir::Operation* op) {
-            if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
-        });
-        for (mlir::Operation* const layer : layers) {
+        for (mlir::Operation* const layer : layers_in(getOperation())) {
             const auto own = layer->getAttrOfType<mlir::IntegerAttr>(kCopies);
             layer->removeAttr(kCopies);
             if (const int copies = own ? static_cast<int>(own.getInt()) : copies_; copies > 1) average(layer, copies);

@@ -18,6 +18,14 @@ bool is_layer(mlir::Value value) {
     return mlir::isa_and_nonnull<xnn::LinearOp, xnn::ConvLayerOp>(op) && value.hasOneUse();
 }
 
+std::vector<mlir::Operation*> layers_in(mlir::Operation* op) {
+    std::vector<mlir::Operation*> layers;
+    op->walk([&](mlir::Operation* each) {
+        if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(each)) layers.push_back(each);
+    });
+    return layers;
+}
+
 std::optional<std::vector<float>> by_column(mlir::Value value, RankedTensorType type, const Store& store) {
     const auto constant = mlir::cast<RankedTensorType>(value.getType());
     const int64_t columns = type.getShape().back(), count = constant.getNumElements();

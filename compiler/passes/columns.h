@@ -16,6 +16,9 @@ namespace sidra::compiler {
 // Whether a value is the result of a layer, and nothing else needs it than one operation.
 bool is_layer(mlir::Value value);
 
+// All layers of a function or module, in their order.
+std::vector<mlir::Operation*> layers_in(mlir::Operation* op);
+
 // The values of an f32 constant that has one for each column of `type`, or one for all.
 std::optional<std::vector<float>> by_column(mlir::Value value, mlir::RankedTensorType type, const Store& store);
 

@@ -29,9 +29,7 @@ std::set<uint32_t> stored(mlir::ArrayAttr program) {
     const program::Assembly assembly = xbar::assemble(program);
     if (const auto* const code = std::get_if<program::Code>(&assembly))
         for (const sidra_vector_instruction& each : code->instructions)
-            if (each.op == SIDRA_VECTOR_OP_STORE || each.op == SIDRA_VECTOR_OP_STORE_INT ||
-                each.op == SIDRA_VECTOR_OP_SCATTER || each.op == SIDRA_VECTOR_OP_SCATTER_INT)
-                operands.insert(each.operand);
+            if (xbar::stores(each.op)) operands.insert(each.operand);
     return operands;
 }
 

@@ -123,11 +123,7 @@ class PredistortPass : public mlir::PassWrapper<PredistortPass, mlir::OperationP
     llvm::StringRef getDescription() const override { return "weights of layers make up for the loss in the wires of crossbars"; }
 
     void runOnOperation() override {
-        std::vector<mlir::Operation*> layers;
-        getOperation()->walk([&](mlir::Operation* op) {
-            if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
-        });
-        for (mlir::Operation* const layer : layers) change(layer);
+        for (mlir::Operation* const layer : layers_in(getOperation())) change(layer);
         done_.clear();
     }
 

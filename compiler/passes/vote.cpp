@@ -43,11 +43,7 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
             return signalPassFailure();
         }
         if (share_ == 0) return;
-        std::vector<mlir::Operation*> layers;
-        getOperation()->walk([&](mlir::Operation* op) {
-            if (mlir::isa<xnn::LinearOp, xnn::ConvLayerOp>(op)) layers.push_back(op);
-        });
-        for (mlir::Operation* const layer : layers) vote(layer);
+        for (mlir::Operation* const layer : layers_in(getOperation())) vote(layer);
     }
 
    private:

@@ -3,10 +3,16 @@
 #ifndef SIDRA_COMPILER_MEASURED_H
 #define SIDRA_COMPILER_MEASURED_H
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
 namespace sidra::compiler {
+
+// Of the powers; infinity: there is no noise.
+inline double in_decibels(double signal, double noise) {
+    return noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
+}
 
 // Of all layers that share one matrix.
 struct LayerAccuracy {

@@ -16,6 +16,7 @@ namespace sidra::compiler {
 namespace {
 
 using objdump::escaped;
+using objdump::time_text;
 
 constexpr std::string_view kStyle = R"(
   :root { color-scheme: light dark }
@@ -38,7 +39,6 @@ constexpr std::string_view kStyle = R"(
   }
 )";
 
-std::string time_text(uint64_t ps) { return objdump::time_text(ps); }
 std::string energy_text(uint64_t pj) { return tools::scaled(static_cast<double>(pj), "J", -4); }
 std::string percent(double part, double whole) { return fmt::format("{:.1f} %", whole == 0 ? 0 : 100 * part / whole); }
 std::string decibels(double ratio) { return std::isinf(ratio) && ratio > 0 ? "exact" : fmt::format("{:.1f} dB", ratio); }
@@ -161,9 +161,9 @@ std::string layers(const ChipReport& chip, const VariantReport& variant) {
     return table(head, rows, foot);
 }
 
-std::string charts(const VariantReport& report) {
+std::string charts(const VariantReport& variant) {
     std::vector<Bar> time, energy, use, accuracy;
-    for (const ReportRow& row : report.rows) {
+    for (const ReportRow& row : variant.rows) {
         constexpr double kMicro = 1e-6;
         time.push_back({row.name,
                         {static_cast<double>(row.product_ps) * kMicro, static_cast<double>(row.compute_ps) * kMicro,

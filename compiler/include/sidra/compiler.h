@@ -45,6 +45,7 @@ typedef struct sidra_compile_samples {
 	const void *data;	/* not kept */
 	size_t bytes;		/* those of as many whole runs as fit are used, of the input that has the fewest */
 } sidra_compile_samples;
+
 /* How much the compiler optimises. A level does what those below it do, and more. */
 typedef enum sidra_optimization {
 	SIDRA_OPTIMIZATION_DEFAULT = 0,	/* the highest level */

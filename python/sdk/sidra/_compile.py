@@ -117,6 +117,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
         raise ValueError(f"optimization_level {optimization_level!r} is none of {', '.join(map(str, LEVELS))}")
     if not 1 <= copies <= 64:
         raise ValueError(f"copies must be 1 to 64, not {copies!r}")
+    if not 0 <= tmr <= 1:
+        raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")
     if not signal_to_noise > 0:
         raise ValueError(f"signal_to_noise must be a number of decibels above 0, not {signal_to_noise!r}")
     if chips != "auto" and not (isinstance(chips, int) and 1 <= chips <= 16):
@@ -130,8 +132,6 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
                "copies": copies, "tmr": tmr, "predistort": predistort, "chips": _core.CHIPS_AUTO if chips == "auto" else chips,
                "chip_map": os.fspath(chip_map) if chip_map is not None else "", "dump": os.path.abspath(dump) if dump is not None else ""}
     batches = list(calib_data) if calib_data is not None else []
-    if not 0 <= tmr <= 1:
-        raise ValueError(f"tmr must be a share of 0 to 1, not {tmr!r}")
     tests, judges = (list(test_data), "test_data") if test_data is not None else (batches, "calib_data")
     if target_accuracy and not tests:
         raise ValueError("target_accuracy needs calib_data or test_data with labels")
