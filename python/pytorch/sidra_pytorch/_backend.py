@@ -58,5 +58,8 @@ def register(torch):
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     # Its fast path is one operator that would run on the CPU as a whole.
     torch.backends.mha.set_fastpath_enabled(False)
+    from . import distributed
+
+    distributed.register()
     module._set_up_from_environment(os.environ)
     atexit.register(module._summary_at_exit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Optional, Union
 
@@ -28,25 +29,37 @@ class Programmed:
         return "\n".join(lines)
 
 
+def _matrices_of_layer(layer: torch.nn.Module) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Weights that this layer itself multiplies by, and each as _matrices() returns it."""
+    weight = getattr(layer, "weight", None)
+    graph = getattr(layer, "graph", None)
+    if isinstance(graph, torch.fx.Graph):  # of torch.export, torch.distributed.pipelining: layers are calls
+        for node in graph.nodes:
+            linear = node.target is torch.ops.aten.linear.default
+            if not linear and (node.target is not torch.ops.aten.conv2d.default or (node.args[6] if len(node.args) > 6 else 1) != 1):
+                continue
+            if node.args[1].op == "get_attr":
+                weight = operator.attrgetter(node.args[1].target)(layer)
+                yield weight, weight.t() if linear else weight
+    elif not isinstance(weight, torch.Tensor):
+        return
+    elif isinstance(layer, torch.nn.Linear):
+        yield weight, weight.t()
+    elif isinstance(layer, torch.nn.Conv2d) and layer.groups == 1:
+        yield weight, weight
+    elif type(layer).__name__ == "Conv1D":  # of Hugging Face's GPT-2: [inputs, outputs]
+        yield weight, weight
+
+
 def _matrices(module: torch.nn.Module):
     """Weights that products use, as [inputs, outputs], and kernels of convolutions, each storage once."""
     seen = set()
     for name, layer in module.named_modules():
-        weight = getattr(layer, "weight", None)
-        if not isinstance(weight, torch.Tensor) or weight.device.type != "sidra":
-            continue
-        if isinstance(layer, torch.nn.Linear):
-            matrix = weight.t()
-        elif isinstance(layer, torch.nn.Conv2d) and layer.groups == 1:
-            matrix = weight
-        elif type(layer).__name__ == "Conv1D":  # of Hugging Face's GPT-2: [inputs, outputs]
-            matrix = weight
-        else:
-            continue
-        key = (weight.untyped_storage().data_ptr(), weight.storage_offset())
-        if key not in seen:
-            seen.add(key)
-            yield name, matrix
+        for weight, matrix in _matrices_of_layer(layer):
+            key = (weight.untyped_storage().data_ptr(), weight.storage_offset())
+            if weight.device.type == "sidra" and key not in seen:
+                seen.add(key)
+                yield name, matrix
 
 
 def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any]] = None) -> Programmed:

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Copies between tensors: on the chip where both are its and it knows the types; otherwise by the CPU, which sees the
-// memory of all devices.
+// Copies between tensors: on the chip where both are its and it knows the types; between chips by libsidra, when both
+// have come to it; otherwise by the CPU, which sees the memory of all devices.
 #include <ATen/TensorIterator.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
+
+#include <mutex>
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "profiler/profile.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
+#include "runtime/error.h"
 
 namespace sidra::pytorch {
 namespace {
@@ -41,6 +46,33 @@ bool copy_on_chip(const at::Tensor& from, const at::Tensor& to) {
     return queued(sidra_convert(OnStream(to.device().index(), "sidra::copy", to.nbytes()), sizes->data(), &out, &in));
 }
 
+// Copies to another chip, for which neither the host nor the source's stream waits: the bytes go through memory of a
+// stream for copies, which alone is held until the other chip has come so far.
+bool copy_to_another_chip(const at::Tensor& from, const at::Tensor& to) {
+    if (from.device() == to.device()) return false;
+    const c10::DeviceIndex index = from.device().index();
+    const bool dense = to.is_non_overlapping_and_dense();
+    const at::Tensor landing = dense ? to : at::empty(to.sizes(), to.options());
+    Device& source = device(index);
+    const c10::StreamId current = current_stream_id(index), copying = source.copy_stream();
+    check(source.wait_for(copying, current));
+    {
+        const DeviceScope scope(from.device());
+        const StreamScope stream(index, copying);
+        at::Tensor parcel = at::empty_strided(landing.sizes(), landing.strides(), to.options().device(from.device()));
+        parcel._set_conj(to.is_conj());
+        parcel._set_neg(to.is_neg());
+        if (!copy_on_chip(from, parcel)) return false;
+        // Two copies that get their places in both streams in different orders would wait for each other.
+        static std::mutex one_at_a_time;
+        const std::lock_guard guard(one_at_a_time);
+        check(source.wait_for(current, copying));
+        check(sidra_copy_peer_async(current_stream(to.device().index()), place_of(landing), source.stream(copying),
+                                    place_of(parcel), parcel.nbytes()));
+    }
+    return dense || copy_on_chip(landing, to);
+}
+
 void synchronize_device_of(const at::Tensor& tensor) {
     if (is_sidra(tensor)) synchronize_current_stream(tensor.device().index());
 }
@@ -48,7 +80,7 @@ void synchronize_device_of(const at::Tensor& tensor) {
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
     if (to.numel() == 0) return to;
     const DeviceScope scope(is_sidra(to) ? to.device() : from.device());
-    if (!is_sidra(from) || !is_sidra(to) || !copy_on_chip(from, to)) {
+    if (!is_sidra(from) || !is_sidra(to) || !(copy_on_chip(from, to) || copy_to_another_chip(from, to))) {
         synchronize_device_of(from);
         synchronize_device_of(to);
         const OnHost span((is_sidra(to) ? to : from).device().index(), HostWork::kCopy,

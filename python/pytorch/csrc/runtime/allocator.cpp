@@ -31,12 +31,7 @@ void wait_for_users(const Block& block, const Device& on) {
             static_cast<void>(sidra_stream_synchronize(device(stream.device_index()).stream(stream.id()), SIDRA_NEVER));
             continue;
         }
-        const c10::StreamId user = stream.id();
-        sidra_event* event = nullptr;
-        if (sidra_event_create(on.context(), SIDRA_EVENT_DEFAULT, &event) != SIDRA_OK) continue;
-        if (sidra_event_record(event, on.stream(user)) == SIDRA_OK)
-            static_cast<void>(sidra_stream_wait_event(on.stream(block.stream), event));
-        static_cast<void>(sidra_event_destroy(event));
+        static_cast<void>(on.wait_for(block.stream, stream.id()));
     }
 }
 

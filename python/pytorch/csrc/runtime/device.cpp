@@ -32,6 +32,8 @@ void require_index(c10::DeviceIndex index) {
                 ": this process has ", static_cast<int>(count), " (SIDRA_DEVICE and the nodes /dev/sidra* say which)");
 }
 
+std::string name_of(c10::DeviceIndex index) { return "sidra:" + std::to_string(static_cast<int>(index)); }
+
 // libsidra's errors as PyTorch's, where its C++ interface is used.
 template <typename F>
 auto translated(F&& call) {
@@ -75,6 +77,29 @@ c10::StreamId Device::pool_stream(int priority) {
     c10::StreamId& slot = pool_[kind][next_[kind]++ % kPool];
     if (slot == 0) slot = new_stream(priority);
     return slot;
+}
+
+c10::StreamId Device::copy_stream() {
+    c10::StreamId id = 0;
+    {
+        const std::lock_guard guard(lock_);
+        c10::StreamId& slot = copy_[next_copy_++ % kCopyStreams];
+        if (slot == 0) slot = new_stream(0);
+        id = slot;
+    }
+    std::string text;  // those who waited for that copy have it
+    reset_if_stopped(id, &text);
+    return id;
+}
+
+sidra_status Device::wait_for(c10::StreamId waiter, c10::StreamId other) const {
+    sidra_event* event = nullptr;
+    sidra_status status = sidra_event_create(context(), SIDRA_EVENT_DEFAULT, &event);
+    if (status != SIDRA_OK) return status;
+    status = sidra_event_record(event, stream(other));
+    if (status == SIDRA_OK) status = sidra_stream_wait_event(stream(waiter), event);
+    static_cast<void>(sidra_event_destroy(event));
+    return status;
 }
 
 bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
@@ -130,13 +155,21 @@ bool is_open(c10::DeviceIndex index) noexcept {
     return index >= 0 && index < kDevicesMax && table().devices[static_cast<size_t>(index)].load() != nullptr;
 }
 
-bool reset_stopped_streams() {
-    bool any = false;
-    std::string text;  // the caller has one already
+std::vector<std::string> reset_stopped_streams() {
+    std::vector<std::string> stopped;
     for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
-        if (is_open(i)) any |= device(i).reset_if_stopped(current_stream_id(i), &text);
+        std::string text = name_of(i) + ": ";
+        if (is_open(i) && device(i).reset_if_stopped(current_stream_id(i), &text)) stopped.push_back(std::move(text));
     }
-    return any;
+    return stopped;
+}
+
+std::vector<std::string> lost_devices() {
+    std::vector<std::string> lost;
+    for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
+        if (is_open(i) && sidra_context_status(device(i).context()) != SIDRA_OK) lost.push_back(name_of(i));
+    }
+    return lost;
 }
 
 c10::DeviceIndex current_device() noexcept { return current.device; }

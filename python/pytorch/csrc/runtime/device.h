@@ -38,6 +38,11 @@ class Device {
     sidra_stream* stream(c10::StreamId id) const;
     // One of the kPool streams of this priority (below 0: high, above: low), which all callers share in turn.
     c10::StreamId pool_stream(int priority);
+    // One of the streams from which copies to other devices go, in turn: a copy holds only this one until the other
+    // device is ready for it. It is usable, whatever became of earlier copies.
+    c10::StreamId copy_stream();
+    // What `waiter` gets from now on waits for what `other` has; both are this device's. The host does not wait.
+    sidra_status wait_for(c10::StreamId waiter, c10::StreamId other) const;
     // Waits for all streams. Throws what stopped one of them; all are usable then.
     void synchronize() const;
     // After a loss.
@@ -48,7 +53,7 @@ class Device {
    private:
     c10::StreamId new_stream(int priority);
 
-    static constexpr size_t kPool = 32, kStreamsMax = 1 + 3 * kPool;
+    static constexpr size_t kPool = 32, kCopyStreams = 4, kStreamsMax = 1 + 3 * kPool + kCopyStreams;
 
     const c10::DeviceIndex index_;
     sidra::Device device_;
@@ -58,6 +63,8 @@ class Device {
     size_t count_ = 0;
     std::array<std::array<c10::StreamId, kPool>, 3> pool_{};  // 0: not made yet
     std::array<size_t, 3> next_{};
+    std::array<c10::StreamId, kCopyStreams> copy_{};  // 0: not made yet
+    size_t next_copy_ = 0;
 };
 
 // How many there are. 0 if libsidra cannot tell. Opens nothing.
@@ -67,8 +74,10 @@ Device& device(c10::DeviceIndex index);
 // Whether it has been opened.
 bool is_open(c10::DeviceIndex index) noexcept;
 
-// Makes the calling thread's streams usable that were stopped by a fault. Whether there was one.
-bool reset_stopped_streams();
+// Makes the calling thread's streams usable that were stopped by a fault. For each of them a line with the reason.
+std::vector<std::string> reset_stopped_streams();
+// The devices that were lost, as arguments of torch.sidra.recover(): "sidra:1", ...
+std::vector<std::string> lost_devices();
 
 // Of the calling thread.
 c10::DeviceIndex current_device() noexcept;
@@ -93,6 +102,18 @@ class DeviceScope {
 };
 c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept;
 c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexcept;
+// Makes a stream the thread's current one of its device for a while.
+class StreamScope {
+   public:
+    StreamScope(c10::DeviceIndex index, c10::StreamId id) : index_(index), former_(set_current_stream(index, id)) {}
+    ~StreamScope() { set_current_stream(index_, former_); }
+    StreamScope(const StreamScope&) = delete;
+    StreamScope& operator=(const StreamScope&) = delete;
+
+   private:
+    const c10::DeviceIndex index_;
+    const c10::StreamId former_;
+};
 
 // The calling thread's stream on the device. What queues an operation takes OnStream (profiler/profile.h) instead.
 sidra_stream* current_stream(c10::DeviceIndex index);

@@ -2,6 +2,7 @@
 #include "runtime/error.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 
 #include <string>
 
@@ -22,18 +23,21 @@ void fail(sidra_status status) {
             TORCH_CHECK(false, text,
                         "\nThis process was forked from one that used a SIDRA device. Start workers with "
                         "torch.multiprocessing.set_start_method('spawn'), or use the device only in them.");
-        case SIDRA_ERROR_FAULT:
-            TORCH_CHECK(false, text,
-                        reset_stopped_streams()
+        case SIDRA_ERROR_FAULT: {
+            const std::vector<std::string> stopped = reset_stopped_streams();
+            TORCH_CHECK(false, text, stopped.size() > 1 ? "\n" + c10::Join("\n", stopped) : "",
+                        !stopped.empty()
                             ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
                               "one that failed are lost."
                             : "\ntorch.sidra.synchronize() makes the stream usable again.");
+        }
         case SIDRA_ERROR_CONTEXT_LOST:
-        case SIDRA_ERROR_DEVICE_LOST:
-            TORCH_CHECK(
-                false, text,
-                "\nResults of queued work are lost. torch.sidra.recover() makes the device usable again if it is still "
-                "there; tensors and weights stay.");
+        case SIDRA_ERROR_DEVICE_LOST: {
+            const std::string lost = c10::Join(", ", lost_devices());
+            TORCH_CHECK(false, text, lost.empty() ? "" : "\nLost devices: " + lost + ".",
+                        "\nResults of queued work are lost. torch.sidra.recover(device) makes it usable again if it is "
+                        "still there; tensors and weights stay.");
+        }
         case SIDRA_ERROR_WRONG_CONTEXT:
             TORCH_CHECK(false,
                         "Expected all tensors to be on the same device, but they are on two chips; move one with "

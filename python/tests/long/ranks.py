@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""What a rank of test_distributed.py does: `ranks.py FOLDER PART[:ARGUMENT] ...`, with RANK and WORLD_SIZE in the environment. Results go into the
+folder."""
+import datetime
+import os
+import pathlib
+import signal
+import sys
+import time
+
+os.environ.setdefault("SIDRA_QUIET", "1")
+os.environ["SIDRA_FALLBACK"] = "silent"
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, SplitPoint, pipeline
+
+RANK, SIZE = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+SCHEDULES = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
+MICROBATCHES, STEPS = 8, 3
+
+
+def network():
+    """Four blocks, for up to four stages."""
+    torch.manual_seed(7)
+    return nn.Sequential(*(nn.Sequential(nn.Linear(24, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 24)) for _ in range(4)))
+
+
+def stage_of(model, rank, size):
+    return model[rank * 4 // size:(rank + 1) * 4 // size]
+
+
+def batch():
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(32, 24, generator=generator), torch.randn(32, 24, generator=generator)
+
+
+def train(model, run):
+    """STEPS steps of SGD; run() is a forward and backward pass. In f32: weights that several microbatches use would go onto crossbars."""
+    torch.sidra.set_matmul_mode("digital")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        run()
+        optimizer.step()
+
+
+# ---- Parts
+
+
+def collectives(folder):
+    """Each operation with tensors of the device, and with the same ones of the CPU, for which gloo itself computes."""
+
+    def compare(call, *shape, dtype=torch.float32):
+        values = torch.randint(-9, 9, shape, generator=torch.Generator().manual_seed(RANK)).to(dtype)
+        there = (values.to("sidra") + 1) * 2  # queued, and not waited for
+        results = call(there), call((values + 1) * 2)
+        for result, expected in zip(*results):
+            assert result.device.type == "sidra" and torch.equal(result.cpu(), expected), (call, dtype, result, expected)
+
+    def made(x, *shape):
+        return torch.empty(*shape, dtype=x.dtype, device=x.device)
+
+    def in_place(operation, **arguments):
+        def call(x):
+            operation(x, **arguments)
+            return [x]
+        return call
+
+    def all_gather(x):
+        parts = [made(x, *x.shape) for _ in range(SIZE)]
+        dist.all_gather(parts, x)
+        return parts
+
+    def gather(x):
+        parts = [made(x, *x.shape) for _ in range(SIZE)] if RANK == 1 else None
+        dist.gather(x, parts, dst=1)
+        return parts or []
+
+    def scatter(x):
+        part = made(x, 3)
+        dist.scatter(part, [row.clone() for row in x] if RANK == 0 else None, src=0)
+        return [part]
+
+    def into(operation, *shape):
+        def call(x):
+            output = made(x, *shape)
+            operation(output, x)
+            return [output]
+        return call
+
+    def ring(x):
+        came = torch.zeros_like(x)
+        works = dist.batch_isend_irecv([dist.P2POp(dist.isend, x, (RANK + 1) % SIZE), dist.P2POp(dist.irecv, came, (RANK - 1) % SIZE)])
+        for work in works:
+            work.wait()
+        return [came]
+
+    def waited_for(x):
+        future = dist.all_reduce(x, async_op=True).get_future()
+        return [future.wait()[0]]
+
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.uint8):
+        compare(in_place(dist.broadcast, src=1), 5, 3, dtype=dtype)
+        compare(in_place(dist.all_reduce), 5, 3, dtype=dtype)
+        compare(in_place(dist.all_reduce, op=dist.ReduceOp.MAX), 5, 3, dtype=dtype)
+        compare(all_gather, 4, dtype=dtype)
+        compare(ring, 1000, dtype=dtype)
+    compare(lambda x: [x] if dist.reduce(x, dst=0) is None and RANK == 0 else [], 6)
+    compare(gather, 2, 3)
+    compare(scatter, SIZE, 3)
+    compare(into(dist.all_gather_into_tensor, SIZE * 4, 3), 4, 3)
+    compare(into(dist.reduce_scatter_tensor, 2, 3), SIZE * 2, 3)
+    compare(into(dist.all_to_all_single, SIZE * 2, 3), SIZE * 2, 3)
+    compare(waited_for, 17)
+    dist.barrier()
+
+    objects = [{"rank": 0, "x": [1, 2]}] if RANK == 0 else [None]
+    dist.broadcast_object_list(objects, src=0, device=torch.device("sidra"))
+    assert objects == [{"rank": 0, "x": [1, 2]}]
+
+    # Weights that were received take the place of those on crossbars.
+    layer, x = nn.Linear(16, 16, bias=False).to("sidra"), torch.randn(4, 16)
+    with torch.no_grad():
+        torch.sidra.program(layer)
+        layer.weight.copy_(torch.full((16, 16), float(RANK)))
+        torch.sidra.program(layer)
+        layer(x.to("sidra"))
+        dist.broadcast(layer.weight, src=1)
+        assert torch.allclose(layer(x.to("sidra")).cpu(), x.sum(1, keepdim=True).expand(4, 16), atol=1e-4)
+
+    pair = dist.new_group([0, 1])
+    if RANK < 2:
+        x = torch.ones(3, device="sidra") * RANK
+        dist.all_reduce(x, group=pair)
+        assert x.cpu().eq(1).all()
+
+
+def inference(folder):
+    """A network that was cut by torch.distributed.pipelining, with its weights on crossbars."""
+    model, (x, _) = network().eval(), batch()
+    cuts = {f"{4 * i // SIZE}": SplitPoint.BEGINNING for i in range(1, SIZE)}
+    pipe = pipeline(model, mb_args=(x[:32 // MICROBATCHES],), split_spec=cuts)
+    stage = pipe.build_stage(RANK, torch.device("sidra:0"))
+    torch.sidra.program(stage.submod)
+    schedule = ScheduleGPipe(stage, MICROBATCHES)
+    with torch.no_grad():
+        y = schedule.step(*([x.to("sidra")] if RANK == 0 else []))
+    rows = torch.sidra.residency()
+    assert len(rows) == 2 * 4 // SIZE and all(row["uses"] >= MICROBATCHES for row in rows), rows
+    if RANK == SIZE - 1:
+        torch.save(y.cpu(), folder / "y.pt")
+
+
+def training(folder, name):
+    model, (x, target) = stage_of(network(), RANK, SIZE), batch()
+    stage = PipelineStage(model.to("sidra:0"), RANK, SIZE, torch.device("sidra:0"))
+    schedule = SCHEDULES[name](stage, MICROBATCHES, loss_fn=nn.functional.mse_loss)
+    given = [x.to("sidra")] if RANK == 0 else []
+    wanted = {"target": target.to("sidra")} if RANK == SIZE - 1 else {}
+    train(model, lambda: schedule.step(*given, **wanted))
+    torch.save([parameter.detach().cpu() for parameter in model.parameters()], folder / f"{name}.{RANK}.pt")
+
+
+def data_parallel(folder):
+    model, (x, target) = network().to("sidra"), batch()
+    model = nn.parallel.DistributedDataParallel(model)
+    x, target = (part.chunk(SIZE)[RANK].to("sidra") for part in (x, target))
+    train(model, lambda: nn.functional.mse_loss(model(x), target).backward())
+    torch.save([parameter.detach().cpu() for parameter in model.parameters()], folder / f"ddp.{RANK}.pt")
+
+
+class Trouble(nn.Module):
+    """Passes its input on; at the third microbatch of training something happens to this rank."""
+
+    def __init__(self, trouble):
+        super().__init__()
+        self.trouble, self.calls = trouble, 0
+
+    def forward(self, x):
+        if x.device.type == "sidra" and torch.is_grad_enabled():
+            self.calls += 1
+            if self.calls == 3:
+                self.trouble()
+        return x
+
+
+def failing(folder, trouble):
+    """Rank 1 is killed, stands still, or loses its chip."""
+
+    def lose_the_chip():
+        import sidra
+
+        sidra.Device(0).reset()
+
+    troubles = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP), "lose": lose_the_chip}
+    model, (x, target) = stage_of(network(), RANK, SIZE), batch()
+    if RANK == 1:
+        model = nn.Sequential(Trouble(troubles[trouble]), model)
+    stage = PipelineStage(model.to("sidra:0"), RANK, SIZE, torch.device("sidra:0"))
+    schedule = Schedule1F1B(stage, MICROBATCHES, loss_fn=nn.functional.mse_loss)
+    given = [x.to("sidra")] if RANK == 0 else []
+    wanted = {"target": target.to("sidra")} if RANK == SIZE - 1 else {}
+    train(model, lambda: schedule.step(*given, **wanted))
+
+
+def waiting(folder, operation):
+    """Rank 1 is killed while the others wait for it in a collective operation."""
+    if RANK == 1:
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    x = torch.ones(8, device="sidra")
+    {"all_reduce": lambda: dist.all_reduce(x), "barrier": dist.barrier,
+     "future": lambda: dist.all_reduce(x, async_op=True).get_future().wait()}[operation]()
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    dist.init_process_group("sidra", init_method=f"file://{folder / 'store'}", rank=RANK, world_size=SIZE,
+                            timeout=datetime.timedelta(seconds=float(os.environ.get("TEST_TIMEOUT", 60))))
+    for part in sys.argv[2:]:
+        name, *arguments = part.split(":")
+        globals()[name](folder, *arguments)
+    torch.sidra.synchronize()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""torch.distributed between processes that have a chip each: operations, pipelines, training, and ranks that end."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import ranks
+
+SCRIPT = pathlib.Path(ranks.__file__)
+
+
+def start(size, folder, *parts, **environment):
+    common = os.environ | {"WORLD_SIZE": str(size), "SIDRA_WORKERS": "1", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | environment
+    return [subprocess.Popen([sys.executable, str(SCRIPT), str(folder), *parts], stderr=subprocess.PIPE, text=True,
+                             env=common | {"RANK": str(rank), "SIDRA_DEVICE": f"embedded:{rank}"}) for rank in range(size)]
+
+
+def end(processes, seconds):
+    """How each rank ended and what it wrote, in the time given for all of them: nothing hangs."""
+    deadline, ended = time.monotonic() + seconds, []
+    try:
+        for process in processes:
+            text = process.communicate(timeout=max(0.1, deadline - time.monotonic()))[1]
+            ended.append((process.returncode, text))
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+    return ended
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=["2 ranks", "4 ranks"])
+def results(request, tmp_path_factory):
+    """Of everything that should succeed, in one start of the ranks: how many they were, and a function that loads what they saved."""
+    folder = tmp_path_factory.mktemp("ranks")
+    parts = ["collectives", "inference", "training:gpipe", "training:1f1b", "data_parallel"]
+    for rank, (code, text) in enumerate(end(start(request.param, folder, *parts), 300)):
+        assert code == 0, f"rank {rank}:\n{text}"
+    return request.param, lambda name: torch.load(folder / f"{name}.pt")
+
+
+def trained():
+    """The parameters after the same training on the CPU in one process."""
+    model, (x, target) = ranks.network(), ranks.batch()
+    ranks.train(model, lambda: torch.nn.functional.mse_loss(model(x), target).backward())
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+def close(some, others):
+    assert len(some) == len(others)
+    for one, other in zip(some, others):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5), (one - other).abs().max()
+
+
+def test_a_pipeline_has_the_bits_of_one_chip(results):
+    model, (x, _) = ranks.network().eval(), ranks.batch()
+    with torch.no_grad():
+        expected = model(x)
+        model.to("sidra:0")
+        torch.sidra.program(model)
+        one_chip = model(x.to("sidra:0")).cpu()
+    y = results[1]("y")
+    assert torch.equal(y, one_chip)
+    assert (y - expected).abs().mean() < 0.05 * expected.abs().mean()
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_a_pipeline_trains_as_one_process(schedule, results):
+    size, load = results
+    close([parameter for rank in range(size) for parameter in load(f"{schedule}.{rank}")], trained())
+
+
+def test_data_parallel_training(results):
+    size, load = results
+    for rank in range(size):
+        close(load(f"ddp.{rank}"), trained())
+
+
+def names(text, rank, *words):
+    """Whether the last error names this rank, and what it did."""
+    return all(word in text.rpartition(f"torch.distributed: rank {rank}: ")[2] for word in words) and f"rank {rank}: " in text
+
+
+def test_a_killed_rank_is_an_exception_of_the_others(tmp_path):
+    ended = end(start(4, tmp_path, "failing:kill", TEST_TIMEOUT="30"), 120)
+    assert ended[1][0] == -signal.SIGKILL
+    for rank, neighbour in ((0, 1), (2, 1), (3, 2)):
+        code, text = ended[rank]
+        assert code == 1 and names(text, rank, f"rank {neighbour}", "Float[4, 24]", "failed"), text
+
+
+def test_a_rank_that_stands_still_is_an_exception_of_the_others(tmp_path):
+    processes = start(3, tmp_path, "failing:stop", TEST_TIMEOUT="20")
+    try:
+        ended = end([processes[0], processes[2]], 120)
+    finally:
+        processes[1].kill()
+        processes[1].communicate()
+    for rank, (code, text) in zip((0, 2), ended):
+        assert code == 1 and names(text, rank, "rank 1", "imed out"), text
+
+
+def test_a_lost_chip_ends_the_pipeline(tmp_path):
+    ended = end(start(3, tmp_path, "failing:lose", TEST_TIMEOUT="30"), 120)
+    assert ended[1][0] == 1 and "SIDRA_ERROR_CONTEXT_LOST" in ended[1][1], ended[1][1]
+    for rank in (0, 2):
+        code, text = ended[rank]
+        assert code == 1 and names(text, rank, "rank 1", "failed"), text
+
+
+@pytest.mark.parametrize("operation", ["all_reduce", "barrier", "future"])
+def test_a_killed_rank_in_a_collective_operation(operation, tmp_path):
+    ended = end(start(2, tmp_path, f"waiting:{operation}", TEST_TIMEOUT="30"), 120)
+    assert ended[1][0] == -signal.SIGKILL
+    assert ended[0][0] == 1 and names(ended[0][1], 0, operation.replace("future", "all_reduce"), "failed"), ended[0][1]
