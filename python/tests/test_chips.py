@@ -29,25 +29,30 @@ def test_copies_to_another_chip():
 
 def test_nobody_waits_for_a_copy_to_another_chip():
     torch.sidra.set_matmul_mode("digital")
+
+    def busy(x):
+        for _ in range(40):
+            x = x @ x
+            x = x / x.norm()
+        return x
+
+    def is_idle(index):
+        return torch.sidra.current_stream(f"sidra:{index}").query()
+
     x = torch.randn(1000, 1000)
-    slow = x.to("sidra:0")
+    here, quick = x.to("sidra:0"), torch.ones(3, device="sidra:0")
+    there = x.to("sidra:1")
     torch.sidra.synchronize(0)
-    for _ in range(8):  # seconds for this model of a chip
-        slow = slow @ slow
-        slow = slow / slow.norm()
-    there = slow.to("sidra:1")
-    assert not torch.sidra.current_stream("sidra:0").query() and not torch.sidra.current_stream("sidra:1").query()
-    # The source goes on while the target is busy with other things.
-    quick = torch.ones(3, device="sidra:0")
-    torch.sidra.synchronize(0)
-    for _ in range(8):
-        there = there @ there
-        there = there / there.norm()
+    # The source goes on while the target is busy.
+    slow = busy(there)
     copies = [(quick * n).to("sidra:1") for n in range(4)]
-    assert (quick + 1).cpu().eq(2).all()
-    assert not torch.sidra.current_stream("sidra:1").query()
+    assert (quick + 1).cpu().eq(2).all() and not is_idle(1)
     for n, copy in enumerate(copies):
         assert copy.cpu().eq(n).all()
+    # The host goes on while the source is busy.
+    copy = busy(here).to("sidra:1")
+    assert not is_idle(0) and not is_idle(1)
+    assert torch.equal(copy.cpu(), slow.cpu())
 
 
 def test_memory_of_a_copy_is_not_given_away():
@@ -94,25 +99,21 @@ def test_a_pipeline_trains_as_the_cpu():
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(3):
             optimizer.zero_grad()
-            for part, wanted in zip(x.split(8), target.split(8)):
+            for part, wanted in zip(x.split(8), target.split(8), strict=True):
                 y = stages[1](stages[0](part.to(devices[0])).to(devices[1]))
                 (nn.functional.mse_loss(y, wanted.to(devices[1])) / 4).backward()
             optimizer.step()
         trained.append([value.detach().cpu().clone() for value in model.parameters()])
-    for one, other in zip(*trained):
+    for one, other in zip(*trained, strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5), (one - other).abs().max()
 
 
 def test_a_failure_on_one_chip_is_an_exception_on_the_next():
     table, x = torch.randn(4, 4, device="sidra:0"), torch.ones(2, 4, device="sidra:1")
     wrong = torch.nn.functional.embedding(torch.tensor([1, 99], device="sidra:0"), table)
-    with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT.*"):
+    with pytest.raises(RuntimeError, match="(?s)SIDRA_ERROR_FAULT.*sidra:0: VECTOR.*data out of range.*sidra:1: "):
         (wrong.to("sidra:1") + x).cpu()
-    with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT.*"):
-        torch.sidra.synchronize(0)
-    for index in range(2):
-        torch.sidra.synchronize(index)
-    for _ in range(8):
+    for _ in range(8):  # with each of the streams for copies
         assert torch.equal((table.to("sidra:1") * 1).cpu(), table.cpu())
 
 
@@ -146,21 +147,35 @@ for lost in range(4):
     try:
         run(lost)
     except RuntimeError as error:
-        assert "SIDRA_ERROR_CONTEXT_LOST" in str(error) or "SIDRA_ERROR_FAULT" in str(error), error
-        print(str(error).replace(chr(10), " | "))
+        assert "SIDRA_ERROR_CONTEXT_LOST" in str(error) and f"Lost devices: sidra:{lost}." in str(error), error
     else:
         raise SystemExit("nothing was raised")
+    torch.sidra.recover(lost)
     for index in range(4):
-        torch.sidra.recover(index)
         try:
             torch.sidra.synchronize(index)
-        except RuntimeError:
-            pass
+        except RuntimeError as error:  # what waited for the lost chip
+            assert "SIDRA_ERROR_FAULT" in str(error), error
     assert torch.equal(run(), expected), lost
+
+# A chip that only waits for the one that is lost.
+torch.sidra.set_matmul_mode("digital")
+slow = torch.randn(1000, 1000).to("sidra:0")
+for _ in range(8):
+    slow = slow @ slow / 1000
+there = slow.to("sidra:1")
+sidra.Device(0).reset()
+try:
+    there.cpu()
+except RuntimeError as error:
+    assert "SIDRA_ERROR_FAULT" in str(error) and "Lost devices: sidra:0." in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+torch.sidra.recover("sidra:0")
+assert slow.to("sidra:1").shape == slow.shape and (torch.ones(3, device="sidra:1") + 1).sum().item() == 6
 """
 
 
 def test_four_chips_and_the_loss_of_each():
     done = subprocess.run([sys.executable, "-c", LOSS], capture_output=True, text=True, timeout=300, env=os.environ | {"SIDRA_DEVICE": "embedded:0-3"})
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 4

@@ -2,15 +2,15 @@
 """torch.distributed between processes that have a chip each: operations, pipelines, training, and ranks that end."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-import torch
-
 import ranks
+import torch
 
 SCRIPT = pathlib.Path(ranks.__file__)
 
@@ -55,7 +55,7 @@ def trained():
 
 def close(some, others):
     assert len(some) == len(others)
-    for one, other in zip(some, others):
+    for one, other in zip(some, others, strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5), (one - other).abs().max()
 
 
@@ -89,7 +89,7 @@ def names(text, rank, *words):
 
 
 def test_a_killed_rank_is_an_exception_of_the_others(tmp_path):
-    ended = end(start(4, tmp_path, "failing:kill", TEST_TIMEOUT="30"), 120)
+    ended = end(start(4, tmp_path, "failing:kill"), 240)
     assert ended[1][0] == -signal.SIGKILL
     for rank, neighbour in ((0, 1), (2, 1), (3, 2)):
         code, text = ended[rank]
@@ -97,26 +97,36 @@ def test_a_killed_rank_is_an_exception_of_the_others(tmp_path):
 
 
 def test_a_rank_that_stands_still_is_an_exception_of_the_others(tmp_path):
-    processes = start(3, tmp_path, "failing:stop", TEST_TIMEOUT="20")
+    processes = start(3, tmp_path, "failing:stop")
     try:
-        ended = end([processes[0], processes[2]], 120)
+        ended = end([processes[0], processes[2]], 240)
     finally:
         processes[1].kill()
         processes[1].communicate()
-    for rank, (code, text) in zip((0, 2), ended):
+    for rank, (code, text) in zip((0, 2), ended, strict=True):
         assert code == 1 and names(text, rank, "rank 1", "imed out"), text
 
 
 def test_a_lost_chip_ends_the_pipeline(tmp_path):
-    ended = end(start(3, tmp_path, "failing:lose", TEST_TIMEOUT="30"), 120)
+    ended = end(start(3, tmp_path, "failing:lose"), 240)
     assert ended[1][0] == 1 and "SIDRA_ERROR_CONTEXT_LOST" in ended[1][1], ended[1][1]
     for rank in (0, 2):
         code, text = ended[rank]
         assert code == 1 and names(text, rank, "rank 1", "failed"), text
 
 
+def test_the_examples_of_the_page(tmp_path):
+    one_process, many = re.findall(r"```python\n(.*?)```", (SCRIPT.parents[3] / "docs/scale.md").read_text(), re.DOTALL)
+    common = os.environ | {"SIDRA_WORKERS": "1", "OMP_NUM_THREADS": "1", "SIDRA_MATMUL": "digital"}
+    done = subprocess.run([sys.executable, "-c", one_process], check=True, timeout=240, stdout=subprocess.PIPE, text=True, env=common | {"SIDRA_DEVICE": "embedded:0-3"})
+    assert done.stdout == "torch.Size([1024, 512])\n"
+    (tmp_path / "train.py").write_text(many)
+    subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", tmp_path / "train.py"], check=True, timeout=240,
+                   env=common | {"SIDRA_DEVICE": "embedded"})
+
+
 @pytest.mark.parametrize("operation", ["all_reduce", "barrier", "future"])
 def test_a_killed_rank_in_a_collective_operation(operation, tmp_path):
-    ended = end(start(2, tmp_path, f"waiting:{operation}", TEST_TIMEOUT="30"), 120)
+    ended = end(start(2, tmp_path, f"waiting:{operation}"), 240)
     assert ended[1][0] == -signal.SIGKILL
     assert ended[0][0] == 1 and names(ended[0][1], 0, operation.replace("future", "all_reduce"), "failed"), ended[0][1]

@@ -2,8 +2,10 @@
 // torch.distributed between processes that have a device each. The memory of a tensor is the host's, so gloo sends it
 // and receives into it: this backend waits for the stream, and gives gloo tensors of the CPU on the same pages. What
 // fails says which rank did what.
+#ifdef USE_C10D_GLOO  // PyTorch's own flag, if it has torch.distributed with gloo
 #include <ATen/ops/from_blob.h>
 #include <torch/library.h>
+#include <torch/version.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -143,7 +145,7 @@ class HostBackend final : public c10d::Backend {
     uint64_t getSequenceNumberForGroup() override { return host_->getSequenceNumberForGroup(); }
     void abort() override { host_->abort(); }
     void shutdown() override { host_->shutdown(); }
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 7
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
     void setTimeout(std::chrono::milliseconds timeout) override { host_->setTimeout(timeout); }
 #endif
 
@@ -291,3 +293,5 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) { m.def("use_host_backend", use_host_backend); 
 
 }  // namespace
 }  // namespace sidra::pytorch
+
+#endif

@@ -9,6 +9,16 @@
 #include "runtime/device.h"
 
 namespace sidra::pytorch {
+namespace {
+
+std::string about_lost_devices() {
+    const std::string lost = c10::Join(", ", lost_devices());
+    if (lost.empty()) return "";
+    return "\nLost devices: " + lost +
+           ". torch.sidra.recover(device) makes one usable again if it is still there; tensors and weights stay.";
+}
+
+}  // namespace
 
 void fail(sidra_status status) {
     const std::string text = std::string(sidra_status_string(status)) + ": " + sidra_last_error();
@@ -29,15 +39,12 @@ void fail(sidra_status status) {
                         !stopped.empty()
                             ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
                               "one that failed are lost."
-                            : "\ntorch.sidra.synchronize() makes the stream usable again.");
+                            : "\ntorch.sidra.synchronize() makes the stream usable again.",
+                        about_lost_devices());
         }
         case SIDRA_ERROR_CONTEXT_LOST:
-        case SIDRA_ERROR_DEVICE_LOST: {
-            const std::string lost = c10::Join(", ", lost_devices());
-            TORCH_CHECK(false, text, lost.empty() ? "" : "\nLost devices: " + lost + ".",
-                        "\nResults of queued work are lost. torch.sidra.recover(device) makes it usable again if it is "
-                        "still there; tensors and weights stay.");
-        }
+        case SIDRA_ERROR_DEVICE_LOST:
+            TORCH_CHECK(false, text, "\nResults of queued work are lost.", about_lost_devices());
         case SIDRA_ERROR_WRONG_CONTEXT:
             TORCH_CHECK(false,
                         "Expected all tensors to be on the same device, but they are on two chips; move one with "
