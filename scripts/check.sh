@@ -156,6 +156,7 @@ if has vm; then
 fi
 if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest; fi
 if has kmod; then add kmod 60 scripts/kmod.sh; fi
+if has python-long; then build serve scripts/python-packages.sh serve; fi
 if { has python || has python-long; } && build python scripts/python.sh; then
     python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
     ! has python || add python 90 "${python_tests[@]}" python/tests --ignore=python/tests/long
