@@ -166,6 +166,17 @@ def test_a_matrix_that_is_not_finite_stays_digital():
 
 
 @torch.no_grad()
+def test_program_finds_weights_in_a_traced_module():
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(4, 4, 3, groups=2), torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+    x = torch.randn(2, 3, 8, 8)
+    expected = model(x)
+    traced = torch.export.export(model, (x,)).module().to("sidra")
+    report = torch.sidra.program(traced)
+    assert report.resident == ["0", "3"] and not report.digital  # a convolution of groups is digital in any case
+    assert (traced(x.to("sidra")).cpu() - expected).abs().max() < 0.05 * expected.abs().max()
+
+
+@torch.no_grad()
 def test_what_changes_often_is_not_programmed_again():
     model, _ = layer()
     x = torch.randn(2, FEATURES, device="sidra")

@@ -29,8 +29,8 @@ class Programmed:
         return "\n".join(lines)
 
 
-def _matrices_of_layer(layer: torch.nn.Module) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Weights that this layer itself multiplies by, and each as _matrices() returns it."""
+def _matrices_of_layer(layer: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
+    """Weights that this layer itself multiplies by: where they are in it, the weight, and the matrix as _matrices() returns it."""
     weight = getattr(layer, "weight", None)
     graph = getattr(layer, "graph", None)
     if isinstance(graph, torch.fx.Graph):  # of torch.export, torch.distributed.pipelining: layers are calls
@@ -40,26 +40,26 @@ def _matrices_of_layer(layer: torch.nn.Module) -> Iterator[tuple[torch.Tensor, t
                 continue
             if node.args[1].op == "get_attr":
                 weight = operator.attrgetter(node.args[1].target)(layer)
-                yield weight, weight.t() if linear else weight
+                yield node.args[1].target.rpartition(".")[0], weight, weight.t() if linear else weight
     elif not isinstance(weight, torch.Tensor):
         return
     elif isinstance(layer, torch.nn.Linear):
-        yield weight, weight.t()
+        yield "", weight, weight.t()
     elif isinstance(layer, torch.nn.Conv2d) and layer.groups == 1:
-        yield weight, weight
+        yield "", weight, weight
     elif type(layer).__name__ == "Conv1D":  # of Hugging Face's GPT-2: [inputs, outputs]
-        yield weight, weight
+        yield "", weight, weight
 
 
 def _matrices(module: torch.nn.Module):
     """Weights that products use, as [inputs, outputs], and kernels of convolutions, each storage once."""
     seen = set()
     for name, layer in module.named_modules():
-        for weight, matrix in _matrices_of_layer(layer):
+        for inner, weight, matrix in _matrices_of_layer(layer):
             key = (weight.untyped_storage().data_ptr(), weight.storage_offset())
             if weight.device.type == "sidra" and key not in seen:
                 seen.add(key)
-                yield name, matrix
+                yield ".".join(filter(None, (name, inner))), matrix
 
 
 def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any]] = None) -> Programmed:

@@ -130,6 +130,14 @@ def collectives(folder):
         dist.broadcast(layer.weight, src=1)
         assert torch.allclose(layer(x.to("sidra")).cpu(), x.sum(1, keepdim=True).expand(4, 16), atol=1e-4)
 
+    # What is wrong with the arguments of this rank is not the fault of another one.
+    try:
+        dist.all_gather([torch.empty(2, device="sidra") for _ in range(SIZE)], torch.ones(3, device="sidra"))
+    except RuntimeError as error:
+        assert "invalid tensor size" in str(error) and "another rank" not in str(error), error
+    else:
+        raise AssertionError("tensors of different sizes were taken")
+
     pair = dist.new_group([0, 1])
     if RANK < 2:
         x = torch.ones(3, device="sidra") * RANK

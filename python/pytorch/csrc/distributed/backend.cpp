@@ -68,21 +68,17 @@ std::string shapes(const Tensors& tensors) {
     return text.str();
 }
 
-// Of exceptions of PyTorch's without the addresses of a stack.
-std::string text_of(const std::exception& error) {
-    const auto* const known = dynamic_cast<const c10::Error*>(&error);
-    return known != nullptr ? known->what_without_backtrace() : error.what();
-}
-
-// Throws what gloo threw, with the operation before it.
+// Throws what gloo threw, with the operation before it. What PyTorch threw is about the arguments.
 template <typename F>
 auto named(const std::string& operation, F&& call) {
     try {
         return call();
+    } catch (const c10::Error&) {
+        throw;
     } catch (const std::exception& error) {
-        TORCH_CHECK_WITH(DistBackendError, false, "torch.distributed: ", operation, " failed: ", text_of(error),
-                         "\nAnother rank has ended, or does not take part in time; the first error of all ranks has "
-                         "the reason. This process group cannot go on: start its ranks again.");
+        TORCH_CHECK_WITH(DistBackendError, false, "torch.distributed: ", operation, " failed: ", error.what(),
+                         "\nIf another rank has ended, or does not take part in time, the first error of all ranks has "
+                         "the reason, and this process group cannot go on: start its ranks again.");
     }
 }
 
