@@ -35,7 +35,11 @@ void fail(sidra_status status) {
                         "torch.multiprocessing.set_start_method('spawn'), or use the device only in them.");
         case SIDRA_ERROR_FAULT: {
             const std::vector<std::string> stopped = reset_stopped_streams();
-            TORCH_CHECK(false, text, stopped.size() > 1 ? "\n" + c10::Join("\n", stopped) : "",
+            // With several chips, which one it was: the text knows its stream only.
+            TORCH_CHECK(false, text,
+                        stopped.size() > 1 || (!stopped.empty() && device_count() > 1)
+                            ? "\n" + c10::Join("\n", stopped)
+                            : "",
                         !stopped.empty()
                             ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
                               "one that failed are lost."
