@@ -13,7 +13,7 @@ import numpy
 import torch
 from torch import nn
 
-_spec = importlib.util.spec_from_file_location("digits_train", pathlib.Path(__file__).resolve().parent.parent.parent / "libsidra/examples/digits/train.py")
+_spec = importlib.util.spec_from_file_location("digits_train", pathlib.Path(__file__).resolve().parent.parent.parent.parent / "libsidra/examples/digits/train.py")
 example = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(example)
 
