@@ -324,3 +324,13 @@ def test_weights_that_are_not_finite_after_a_step():
             optimizer.step()
     x = torch.randn(2, FEATURES, device="sidra")
     assert model(x).isnan().all()
+
+
+def test_more_matrices_than_a_context_can_have():
+    x = torch.ones(1, 4, device="sidra")
+    weights = [torch.full((4, 4), float(n % 7), device="sidra") for n in range(4200)]
+    for weight in weights:
+        for _ in range(2):
+            result = torch.nn.functional.linear(x, weight)
+    assert torch.allclose(result.cpu(), torch.nn.functional.linear(x.cpu(), weight.cpu()))
+    assert 4000 < len(torch.sidra.residency()) and sum(row["resident"] for row in torch.sidra.residency()) <= 4095

@@ -183,6 +183,25 @@ def test_a_network_that_is_no_longer_used_leaves_the_crossbars():
     assert free() == before
 
 
+def test_matrices_that_nobody_has_pinned_make_room():
+    free = lambda: torch.sidra.get_device_properties(0)["crossbars_free"]
+    gc.collect()
+    x, others = torch.ones(1, 257, device="sidra"), []
+    with torch.no_grad():
+        while free() > 0:
+            weight = torch.randn(129, 257, device="sidra")  # on four crossbars
+            for _ in range(2):
+                nn.functional.linear(x, weight)
+            others.append(weight)
+        here, there = on_both(mlp())
+        compiled = torch.compile(there, backend="sidra")
+        rows = torch.randn(4, 64)
+        count, result = operators(compiled, rows.to("sidra"))
+        near(result, here(rows))
+    assert count == 0 and len(others) >= 1000
+    torch.sidra.synchronize()
+
+
 # ---- Regions
 
 

@@ -14,6 +14,7 @@
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "profiler/profile.h"
+#include "residency/residency.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -78,7 +79,8 @@ class Model final : public torch::CustomClassHolder {
         static_cast<void>(sidra_event_destroy(last_));
     }
 
-    // Queues the programming of its matrices. Throws if there is no room for them.
+    // Queues the programming of its matrices, for which others leave the crossbars. Throws if there is no room for
+    // them.
     void deploy() {
         const std::lock_guard guard(lock_);
         take_turn();
@@ -167,7 +169,12 @@ class Model final : public torch::CustomClassHolder {
 
     // Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
     void queue_programming() {
-        check(sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_));
+        sidra_status status = SIDRA_OK;
+        do {
+            status = sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_);
+        } while ((status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT) &&
+                 residency_make_room(index_));
+        check(status);
         auto info = SIDRA_INIT(sidra_model_info);
         check(sidra_model_get_info(model_, &info));
         programmed_ = info.deployed;

@@ -136,7 +136,9 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     if (!quantise(values, *owned, codes)) return nullptr;
     const sidra_status status =
         sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, nullptr, &owned->weights);
-    if (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_INVALID_ARGUMENT) {
+    // LIMIT: the context has as many matrices as it can have.
+    if (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT ||
+        status == SIDRA_ERROR_INVALID_ARGUMENT) {
         *full = true;
         return nullptr;
     }
@@ -334,6 +336,12 @@ void residency_drop_failed(c10::DeviceIndex index) {
         entry.owned->ready = status == SIDRA_OK;
         if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) entry.owned.reset();
     }
+}
+
+bool residency_make_room(c10::DeviceIndex index) {
+    Table& table = table_of(index);
+    const std::lock_guard guard(table.lock);
+    return evict_one(table, nullptr);
 }
 
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept {

@@ -57,6 +57,9 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index);
 // The storage ends: its matrices leave the crossbars.
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept;
 
+// Makes room for others by the matrix that was not used for the longest time. False: all are pinned, or there is none.
+bool residency_make_room(c10::DeviceIndex index);
+
 // Streams have been reset: matrices whose programming was dropped are not resident.
 void residency_drop_failed(c10::DeviceIndex index);
 

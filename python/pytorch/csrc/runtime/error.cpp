@@ -36,15 +36,14 @@ void fail(sidra_status status) {
         case SIDRA_ERROR_FAULT: {
             const std::vector<std::string> stopped = reset_stopped_streams();
             // With several chips, which one it was: the text knows its stream only.
-            TORCH_CHECK(false, text,
-                        stopped.size() > 1 || (!stopped.empty() && device_count() > 1)
-                            ? "\n" + c10::Join("\n", stopped)
-                            : "",
-                        !stopped.empty()
-                            ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
-                              "one that failed are lost."
-                            : "\ntorch.sidra.synchronize() makes the stream usable again.",
-                        about_lost_devices());
+            TORCH_CHECK(
+                false, text,
+                stopped.size() > 1 || (!stopped.empty() && device_count() > 1) ? "\n" + c10::Join("\n", stopped) : "",
+                !stopped.empty()
+                    ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
+                      "one that failed are lost."
+                    : "\ntorch.sidra.synchronize() makes the stream usable again.",
+                about_lost_devices());
         }
         case SIDRA_ERROR_CONTEXT_LOST:
         case SIDRA_ERROR_DEVICE_LOST:
