@@ -300,9 +300,10 @@ def writes_to_its_input(x):
     (lambda x: torch.linalg.inv(x @ x.t() + torch.eye(4, device=x.device)), "inv"),
     (lambda x: (x * 2, x[1:]), "view of an input"),
     (lambda x: x.cpu() * 2, "on the device cpu"),
+    (lambda x: x.long() + 2**40, "integers of 64 bits"),
     (lambda x: x.double() * 2, ""),
     (writes_to_its_input, "writes to"),
-], ids=["random", "inverse", "view", "cpu", "double", "write"])
+], ids=["random", "inverse", "view", "cpu", "int64", "double", "write"])
 def test_the_rest_runs_operator_by_operator_and_says_why(caplog, function, why):
     x = torch.rand(4, 8)
     want, given = function(x.clone()), x.to("sidra")
@@ -315,6 +316,30 @@ def test_the_rest_runs_operator_by_operator_and_says_why(caplog, function, why):
                 torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
     if why:
         assert caplog.text.count("is not compiled") == 1 and why in caplog.text and "test_dynamo.py:" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["around", "inside"])
+def test_autocast_chooses_the_types(caplog, where):
+    module = mlp().to("sidra")
+
+    def function(x):
+        with torch.autocast("sidra", torch.bfloat16, enabled=where == "inside"):
+            return module(x)
+
+    compiled = torch.compile(function, backend="sidra")
+    x = torch.randn(4, 64, device="sidra")
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"), torch.autocast("sidra", torch.bfloat16, enabled=where == "around"):
+        assert compiled(x).dtype == function(x).dtype
+    assert where == "around" or "under autocast" in caplog.text
+
+
+def test_places_are_results():
+    compiled = torch.compile(lambda x: (x.argmax(-1), x.topk(2).indices), backend="sidra", fullgraph=True)
+    x = torch.randn(4, 64)
+    with torch.no_grad():
+        count, (largest, two) = operators(compiled, x.to("sidra"))
+    assert count == 0 and largest.dtype == torch.int64
+    assert torch.equal(largest.cpu(), x.argmax(-1)) and torch.equal(two.cpu(), x.topk(2).indices)
 
 
 def test_statistics_of_a_batch_are_written():

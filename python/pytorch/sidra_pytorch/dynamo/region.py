@@ -15,7 +15,7 @@ from torch import fx
 
 from .. import _C, device
 from . import cache
-from .debug import calls_of, debug_folder, line_of
+from .debug import calls_of, debug_folder, line_of, name_of_target
 from .network import Refused, is_number, network_of, results_of
 from .options import Options
 
@@ -122,6 +122,7 @@ class Region:
                 raise Refused(f"its tensors are on several devices: {', '.join(sorted(map(str, self.devices)))}")
             if not self._inputs:
                 raise Refused("it has no inputs")
+            check_autocast(self._graph_module)
             check_results(self._graph_module)
         except Refused as refused:
             self._fall_back(refused)
@@ -221,6 +222,22 @@ def is_weight(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None)
 
 
+def check_autocast(graph_module: fx.GraphModule) -> None:
+    """Raises Refused if PyTorch would choose other types than the graph has: its exporter does not know that, because it runs on the CPU."""
+    inside = any("autocast" in name_of_target(node) for node in calls_of(graph_module))
+    if inside or torch.is_autocast_enabled("sidra"):
+        raise Refused("it runs under autocast; move the model to that type instead, with .to(torch.bfloat16)")
+
+
+INDICES = ("argmax", "argmin", "topk", "sort", "argsort", "max", "min")
+
+
+def is_index(node: fx.Node) -> bool:
+    """Whether a result of 64-bit integers is a place in an array, and so small."""
+    of: Any = node.args[0] if node.target is operator.getitem else node
+    return isinstance(of, fx.Node) and name_of_target(of).split(".")[-1] in INDICES
+
+
 def check_results(graph_module: fx.GraphModule) -> None:
     """Raises Refused if the results are not what a compiled model can return: new tensors on the device."""
     storages = {node.meta["example_value"].untyped_storage()._cdata for node in graph_module.graph.find_nodes(op="placeholder")
@@ -233,6 +250,8 @@ def check_results(graph_module: fx.GraphModule) -> None:
             raise Refused(f"its result {node.name} is no tensor")
         if value.device.type != "sidra":
             raise Refused(f"its result {node.name} is on the device {value.device}")
+        if value.dtype == torch.int64 and not is_index(node):
+            raise Refused(f"its result {node.name} has integers of 64 bits, which compiled models compute with 32")
         storage = value.untyped_storage()._cdata
         if storage in storages:
             raise Refused(f"its result {node.name} ({node.target}) is a view of an input or of another result")
