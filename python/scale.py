@@ -228,8 +228,8 @@ def draw(path, rows):
         x = left + math.log10(hosts) / 2 * (width - left - right)
         return x, top + (high - math.log10(rate)) / (high - low) * (height - top - bottom)
 
-    parts = ["<!-- SPDX-License-Identifier: MIT -->", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
-             '<rect width="100%" height="100%" fill="white"/>']
+    parts = ["<!-- SPDX-License-Identifier: MIT -->", f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+             f'<rect width="{width}" height="{height}" fill="white"/>']
     for hosts in (1, 2, 4, 8, 16, 32, 64, 100):
         x = place(hosts, 10**low)[0]
         parts.append(f'<path d="M{x:.1f} {top}V{height - bottom}" stroke="#ddd"/><text x="{x:.1f}" y="{height - bottom + 18}" text-anchor="middle">{hosts}</text>')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.compile(backend="sidra"): against the same modules on the CPU, and on the device operator by operator."""
 import concurrent.futures
+import contextlib
 import copy
 import gc
 import logging
@@ -35,6 +36,15 @@ def mlp(inputs=64, hidden=128, outputs=10):
     nn.init.uniform_(module[1].running_var, 0.5, 2)
     nn.init.normal_(module[1].running_mean, std=0.2)
     return module
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 32), nn.Linear(32, 10)
+
+    def forward(self, x):
+        return self.second(nn.functional.gelu(self.first(x)))  # a line of this file
 
 
 def near(there, here, tolerance=0.03):
@@ -300,10 +310,13 @@ def writes_to_its_input(x):
     (lambda x: torch.linalg.inv(x @ x.t() + torch.eye(4, device=x.device)), "inv"),
     (lambda x: (x * 2, x[1:]), "view of an input"),
     (lambda x: x.cpu() * 2, "on the device cpu"),
-    (lambda x: x.long() + 2**40, "integers of 64 bits"),
+    (lambda x: x.long() + 2**40, "integers with 32 bits"),
+    (lambda x: torch.arange(4, device=x.device) * 10**9 + x.sum().int() * 0, "integers with 32 bits"),
+    (lambda x: torch.full((4,), 10**9, device=x.device).sum() + x, "integers with 32 bits"),
+    (lambda x: (x * 1e10).long() > 4 * 10**9, "integers with 32 bits"),
     (lambda x: x.double() * 2, ""),
     (writes_to_its_input, "writes to"),
-], ids=["random", "inverse", "view", "cpu", "int64", "double", "write"])
+], ids=["random", "inverse", "view", "cpu", "int64", "range", "sum", "comparison", "double", "write"])
 def test_the_rest_runs_operator_by_operator_and_says_why(caplog, function, why):
     x = torch.rand(4, 8)
     want, given = function(x.clone()), x.to("sidra")
@@ -390,16 +403,117 @@ def test_threads_take_turns():
             assert all(map(torch.equal, pool.map(compiled, inputs), alone))
 
 
+# ---- What must not reach another compilation
+
+
+def test_threads_compile_at_the_same_time():
+    modules = [mlp().to("sidra").requires_grad_(False) for _ in range(4)]
+    x = torch.randn(4, 64, device="sidra")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda module: torch.compile(module, backend="sidra")(x), modules))
+    for module, result in zip(modules, results, strict=True):
+        near(result, module(x).cpu())
+    assert not torch.compiler.is_exporting()
+    count, _ = operators(torch.compile(mlp().to("sidra").requires_grad_(False), backend="sidra"), x)
+    assert count == 0
+
+
+def same_graphs(*functions):
+    """Runs functions, whose graphs look alike, one after another, each as in a process of its own."""
+    x = torch.linspace(-2, 2, 32).reshape(4, 8)
+    with torch.no_grad():
+        for function in functions:
+            torch._dynamo.reset()
+            near(torch.compile(function, backend="sidra")(x.to("sidra")), function(x), 0.01)
+
+
+def test_the_cache_knows_the_bodies_of_graphs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    same_graphs(lambda x: torch.cond(x.sum() > -9, lambda x: torch.relu(x) * 2, lambda x: x, (x,)),
+                lambda x: torch.cond(x.sum() > -9, lambda x: torch.sigmoid(x) * 3, lambda x: x, (x,)))
+
+
+def test_the_cache_knows_all_digits_of_numbers(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    x = torch.full((4,), 1e4)
+    with torch.no_grad():
+        for number in (0.12341, 0.12344):
+            torch._dynamo.reset()
+            result = torch.compile(lambda x, s: x * s, backend="sidra")(x.to("sidra"), torch.tensor(number)).cpu()
+            assert torch.allclose(result, x * number, rtol=1e-6)
+
+
+def test_types_that_the_caller_has_chosen_stay_with_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    here, there = on_both(mlp())
+    x = torch.randn(4, 64)
+    with torch.no_grad():
+        for around in (torch.autocast("cpu", torch.bfloat16), torch.device("sidra:0"), contextlib.nullcontext()):
+            torch._dynamo.reset()
+            with around:
+                count, result = operators(torch.compile(there, backend="sidra"), x.to("sidra"))
+            assert result.dtype == torch.float32 and count == 0
+            near(result, here(x))
+
+
+def test_inputs_with_a_sign_and_buffers_without_elements():
+    class Empty(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("nothing", torch.empty(0, 8))
+
+        def forward(self, x):
+            return torch.cat((x, self.nothing)) * 2
+
+    here, there = on_both(Empty())
+    x = torch.randn(4, 8)
+    with torch.no_grad():
+        near(torch.compile(there, backend="sidra")(x.to("sidra")), here(x))
+        turned = torch._neg_view(torch.ones(4, 8, device="sidra"))
+        assert torch.compile(lambda x: torch.relu(x * 2) + 1, backend="sidra")(turned).cpu().eq(1).all()
+
+
+def test_models_leave_with_dynamos_cache_and_with_any_weight():
+    free = lambda: torch.sidra.get_device_properties(0)["crossbars_free"]
+    gc.collect()
+    before, module = free(), Classifier().eval().to("sidra")
+    x = torch.randn(4, 64, device="sidra")
+    with torch.no_grad():
+        for _ in range(4):
+            torch._dynamo.reset()
+            torch.compile(module, backend="sidra")(x)
+        gc.collect()
+        used = before - free()
+        compiled = torch.compile(module, backend="sidra")
+        for _ in range(4):
+            module.second.weight = nn.Parameter(torch.randn(10, 32, device="sidra"))
+            for _ in range(2):
+                compiled(x)
+            gc.collect()
+    assert 0 < used <= 2 and before - free() <= 4
+
+
+def test_one_refusal_leaves_the_other_shapes(monkeypatch, caplog):
+    import sidra_pytorch.dynamo.region as region
+
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra", dynamic=True)
+    made = region.Program
+
+    def refuse(*arguments):
+        raise RuntimeError("SIDRA_ERROR_OUT_OF_CROSSBARS: none")
+
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        near(compiled(torch.ones(4, 64).to("sidra")), here(torch.ones(4, 64)))
+        monkeypatch.setattr(region, "Program", refuse)
+        near(compiled(torch.ones(5, 64).to("sidra")), here(torch.ones(5, 64)))
+        monkeypatch.setattr(region, "Program", made)
+        count, result = operators(compiled, torch.ones(4, 64).to("sidra"))
+    assert count == 0 and caplog.text.count("OUT_OF_CROSSBARS") == 1
+    near(result, here(torch.ones(4, 64)))
+
+
 # ---- To look at what becomes of a region
-
-
-class Classifier(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(64, 32), nn.Linear(32, 10)
-
-    def forward(self, x):
-        return self.second(nn.functional.gelu(self.first(x)))  # a line of this file
 
 
 def test_the_debugging_backend_prints_the_graph_and_its_operators(capfd):
@@ -492,6 +606,21 @@ def test_what_is_spelt_out_becomes_one_operator(function, graph):
     seen, x = [], torch.linspace(-4, 4, 33)
     torch.testing.assert_close(torch.compile(lambda x: function(x), backend=backend)(x), function(x))
     assert [re.sub(r"(mul|add|silu|sigmoid)_\d+", r"\1", line) for line in seen] == graph
+
+
+def writes_between(x):
+    s = torch.sigmoid(x)
+    x.add_(1)
+    return x * s
+
+
+@pytest.mark.parametrize("function", [writes_between, lambda x: (x + 12582912.0) + -12582912.0, lambda x: x.mul_(torch.sigmoid(x))],
+                         ids=["write", "rounding", "in-place"])
+def test_what_is_more_than_it_seems_stays(function):
+    x = torch.linspace(-4, 4, 33)
+    there, here = x.clone(), x.clone()
+    torch.testing.assert_close(torch.compile(lambda x: function(x), backend="sidra_inductor")(there), function(here))
+    assert torch.equal(there, here)
 
 
 def test_inductor_gets_the_rest():

@@ -47,7 +47,10 @@ struct Constant {
 // Tensors of which the compiler makes constants, as they are now. Does not keep them alive.
 class Contents final : public torch::CustomClassHolder {
    public:
-    explicit Contents(const std::vector<at::Tensor>& tensors) : tensors_(tensors.begin(), tensors.end()) {}
+    explicit Contents(const std::vector<at::Tensor>& tensors) {
+        for (const at::Tensor& tensor : tensors)
+            if (tensor.numel() != 0) tensors_.emplace_back(tensor);
+    }
     // Whether all of them still exist, and nothing has written to them.
     bool are_current() const {
         return std::all_of(tensors_.begin(), tensors_.end(),
@@ -55,7 +58,7 @@ class Contents final : public torch::CustomClassHolder {
     }
 
    private:
-    const std::vector<Constant> tensors_;
+    std::vector<Constant> tensors_;
 };
 
 // A model in the context that all tensors of its device have. Any thread; runs of one model take turns.
@@ -83,9 +86,8 @@ class Model final : public torch::CustomClassHolder {
     // them.
     void deploy() {
         const std::lock_guard guard(lock_);
-        take_turn();
+        const Turn turn(*this);
         queue_programming();
-        end_turn();
     }
 
     // Queues a run of the first variant: copies the inputs to where the model has them, and the results to new tensors.
@@ -105,13 +107,13 @@ class Model final : public torch::CustomClassHolder {
             results.push_back(at::empty(output.shape, at::device(where).dtype(output.dtype)));
 
         const std::lock_guard guard(lock_);
-        take_turn();
+        const Turn turn(*this);
         if (!programmed_) queue_programming();
         sidra_buffer* buffer = nullptr;
         check(sidra_model_get_buffer(model_, 0, &buffer));
         for (size_t i = 0; i < inputs.size(); ++i) {
             if (inputs_[i].bytes == 0) continue;
-            const at::Tensor from = inputs[i].contiguous();
+            const at::Tensor from = inputs[i].resolve_conj().resolve_neg().contiguous();
             check(sidra_copy_async(OnStream(index_, "sidra::copy", inputs_[i].bytes), {buffer, inputs_[i].offset},
                                    place_of(from), inputs_[i].bytes));
         }
@@ -120,7 +122,6 @@ class Model final : public torch::CustomClassHolder {
             if (outputs_[i].bytes != 0)
                 check(sidra_copy_async(OnStream(index_, "sidra::copy", outputs_[i].bytes), place_of(results[i]),
                                        {buffer, outputs_[i].offset}, outputs_[i].bytes));
-        end_turn();
         return results;
     }
 
@@ -158,14 +159,23 @@ class Model final : public torch::CustomClassHolder {
         return known;
     }
 
-    // Runs use one memory, so a stream waits for what another one has queued with it. The lock is held.
-    void take_turn() {
-        sidra_stream* const stream = current_stream(index_);
-        const sidra_stream* const before = std::exchange(used_by_, stream);
-        if (before != nullptr && before != stream)
-            check(sidra_stream_wait_event(OnStream(index_, "sidra::wait"), last_));
-    }
-    void end_turn() { check(sidra_event_record(last_, used_by_)); }
+    // Runs use one memory, so a stream waits for what another one has queued with it, also if that has failed half way.
+    // The lock is held.
+    class Turn {
+       public:
+        explicit Turn(Model& model) : model_(model) {
+            sidra_stream* const stream = current_stream(model.index_);
+            if (model.used_by_ != nullptr && model.used_by_ != stream)
+                check(sidra_stream_wait_event(OnStream(model.index_, "sidra::wait"), model.last_));
+            model.used_by_ = stream;
+        }
+        ~Turn() { static_cast<void>(sidra_event_record(model_.last_, model_.used_by_)); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+       private:
+        Model& model_;
+    };
 
     // Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
     void queue_programming() {

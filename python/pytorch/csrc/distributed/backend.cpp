@@ -95,7 +95,9 @@ class HostWork final : public c10d::Work {
     Tensors result() override { return outputs_; }
     void synchronize() override { wait(kNoTimeout); }
     bool wait(std::chrono::milliseconds timeout) override {
-        return named(operation_, [&] { return work_->wait(timeout); });
+        const bool done = named(operation_, [&] { return work_->wait(timeout); });
+        will_be_written(outputs_);  // again: who has programmed them meanwhile has half of the new content
+        return done;
     }
     void abort() override { work_->abort(); }
     uint64_t getSequencenumber() const override { return work_->getSequencenumber(); }
@@ -110,7 +112,10 @@ class HostWork final : public c10d::Work {
         work_->getFuture()->addCallback(
             [future, outputs = outputs_, operation = operation_](c10::ivalue::Future& done) {
                 if (done.hasError()) future->setError(renamed(operation, done.exception_ptr()));
-                else future->markCompleted(c10::IValue(outputs));
+                else {
+                    will_be_written(outputs);
+                    future->markCompleted(c10::IValue(outputs));
+                }
             });
         return future;
     }

@@ -4,10 +4,14 @@ save. Several processes can use the folder: files appear by a rename, and a file
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import importlib.metadata
 import os
 import pathlib
 import shutil
+import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
@@ -17,14 +21,18 @@ from torch import fx
 LIMIT = 4 << 30  # bytes of all files; those that were not used for the longest time are removed
 
 
-def folder() -> pathlib.Path:
+def folder() -> Optional[pathlib.Path]:
+    """None: this user has no home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (pathlib.Path(base) if base.startswith("/") else pathlib.Path.home() / ".cache") / "sidra" / "regions"
+    try:
+        return (pathlib.Path(base) if base.startswith("/") else pathlib.Path.home() / ".cache") / "sidra" / "regions"
+    except RuntimeError:
+        return None
 
 
-def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], samples: Iterable[Sequence[torch.Tensor]], options: Any) -> str:
-    """Of a graph whose attributes are its constants, the types and shapes of its inputs, the values for its calibration, and all programs involved."""
-    import sidra
+def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], results: Any, samples: Iterable[Sequence[torch.Tensor]], options: Any) -> Optional[str]:
+    """Of a graph whose attributes are its constants, the types and shapes of its inputs and results, the values for its calibration, and all programs
+    involved. None: the graph calls functions whose code may change without notice."""
     from sidra import _core
     from sidra._compile import compiler_library
 
@@ -32,26 +40,54 @@ def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], samples: It
 
     def add(*parts: Any) -> None:
         for part in parts:
-            digest.update(repr(part).encode() + b"\0")
+            if isinstance(part, torch.Tensor):
+                add(str(part.dtype), tuple(part.shape))
+                digest.update(_bytes_of(part))
+            elif isinstance(part, (tuple, list)):
+                add(type(part).__name__, len(part), *part)
+            elif isinstance(part, dict):
+                add("dict", len(part), *[item for pair in sorted(part.items(), key=repr) for item in pair])
+            else:
+                digest.update(repr(part).encode() + b"\0")
 
-    add(torch.__version__, sidra.__version__, _core.library_version(), _build_of(compiler_library()), sorted(dict(options).items()))
-    for node in module.graph.nodes:
-        add(node.op, node.name, node._pretty_print_target(node.target), node.args, node.kwargs)
+    add(torch.__version__, str(torch.get_default_dtype()), _version_of("onnxscript"), _own_code(), _core.library_version(), _build_of(compiler_library()),
+        dict(options), results)
     for name, part in sorted(module.named_modules()):
+        add(name, str(type(part)))
         if not isinstance(part, fx.GraphModule):
-            add(name, type(part), repr(part))
+            add(repr(part))
+            continue
+        for node in part.graph.nodes:
+            if node.op == "call_function" and not _is_known(node.target):
+                return None
+            add(node.op, node.name, node._pretty_print_target(node.target), node.args, node.kwargs)
     for name, tensor in sorted({**dict(module.named_parameters()), **dict(module.named_buffers())}.items()):
-        add(name, tensor.dtype, tensor.shape)
-        digest.update(_bytes_of(tensor))
-    add([(tensor.dtype, tensor.shape) for tensor in examples])
+        add(name, tensor)
+    add([(str(tensor.dtype), tuple(tensor.shape)) for tensor in examples])
     for sample in samples:
-        for tensor in sample:
-            digest.update(_bytes_of(tensor))
+        add(list(sample))
     return digest.hexdigest()
 
 
+def _is_known(function: Any) -> bool:
+    """Whether a function is of PyTorch or of Python, whose versions are in the key."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, torch._ops.OperatorBase) or module.split(".")[0] in ("torch", "_operator", "operator", "math", "builtins", "")
+
+
+def _version_of(package: str) -> str:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return ""
+
+
+@functools.cache
+def _own_code() -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(pathlib.Path(__file__).parent.glob("*.py")))).hexdigest()
+
+
 def _bytes_of(tensor: torch.Tensor) -> memoryview:
-    bytes: memoryview = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    bytes: memoryview = tensor.detach().cpu().resolve_neg().resolve_conj().contiguous().reshape(-1).view(torch.uint8).numpy().data
     return bytes
 
 
@@ -65,7 +101,10 @@ def _build_of(library: str) -> Any:
 
 def fetch(key: str) -> Optional[str]:
     """The file of a key, which is marked as used; None: there is none."""
-    path = folder() / f"{key}.sidra"
+    where = folder()
+    if where is None:
+        return None
+    path = where / f"{key}.sidra"
     try:
         os.utime(path)
     except OSError:
@@ -76,15 +115,20 @@ def fetch(key: str) -> Optional[str]:
 def keep(key: str, file: str) -> None:
     """Keeps a copy of a compiled file. Where that is not possible, nothing else changes."""
     where = folder()
-    beside = where / f"{key}.{os.getpid()}"
-    try:
+    if where is None:
+        return
+    with contextlib.suppress(OSError):
         where.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, beside)
-        os.replace(beside, where / f"{key}.sidra")
+        with tempfile.NamedTemporaryFile(dir=where, suffix=".part", delete=False) as beside:
+            try:
+                with open(file, "rb") as compiled:
+                    shutil.copyfileobj(compiled, beside, 1 << 20)
+                beside.close()
+                os.replace(beside.name, where / f"{key}.sidra")
+            except BaseException:
+                os.unlink(beside.name)
+                raise
         _make_room(where)
-    except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink()
 
 
 def _make_room(where: pathlib.Path) -> None:
@@ -93,4 +137,7 @@ def _make_room(where: pathlib.Path) -> None:
     for _, size, path in files:
         total += size
         if total > LIMIT:
+            path.unlink(missing_ok=True)
+    for path in where.glob("*.part"):  # of processes that were killed
+        if time.time() - path.stat().st_mtime > 3600:
             path.unlink(missing_ok=True)

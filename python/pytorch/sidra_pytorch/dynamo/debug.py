@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import linecache
+import logging
 import os
 import pathlib
 import re
@@ -15,6 +16,8 @@ from typing import Any, Optional
 
 import torch
 from torch import fx
+
+LOG = logging.getLogger("sidra")
 
 
 def line_of(node: fx.Node) -> Optional[tuple[str, int]]:
@@ -82,8 +85,13 @@ class DebugFolder:
 
 
 def debug_folder(name: str) -> Optional[DebugFolder]:
+    """None: SIDRA_DEBUG_DIR names no folder, or one that cannot be written to, which is said."""
     base = os.environ.get("SIDRA_DEBUG_DIR", "")
-    return DebugFolder(base, name) if base else None
+    try:
+        return DebugFolder(base, name) if base else None
+    except OSError as error:
+        LOG.warning("SIDRA_DEBUG_DIR: %s", error)
+        return None
 
 
 def summary(name: str, graph_module: fx.GraphModule) -> str:

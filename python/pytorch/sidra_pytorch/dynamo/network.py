@@ -11,6 +11,8 @@ import torch
 from torch import fx
 from torch.export.graph_signature import OutputKind
 
+from .integers import Integers, Wide
+
 
 class Refused(Exception):
     """The compiler cannot take the graph; the text names the operator."""
@@ -23,8 +25,8 @@ class Network(NamedTuple):
     inputs: list[int]
     """The arguments of the graph that are inputs of the module, in its order."""
 
-    def program(self) -> torch.export.ExportedProgram:
-        """What PyTorch's exporter makes of it. Raises Refused if that cannot be compiled."""
+    def program(self, results: Sequence[torch.dtype]) -> torch.export.ExportedProgram:
+        """What PyTorch's exporter makes of it. Raises Refused if that cannot be compiled, or its results have other types than these."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
@@ -33,6 +35,9 @@ class Network(NamedTuple):
         except Exception as error:
             raise Refused(f"PyTorch cannot export it: {error}") from error
         _check(program)
+        made = [node.meta["val"].dtype for node in program.graph.output_node().args[0] if isinstance(node, fx.Node)]
+        if made != list(results):
+            raise Refused(f"its results have the types {', '.join(map(str, results))}, and PyTorch's exporter makes {', '.join(map(str, made))}")
         return program
 
 
@@ -119,6 +124,10 @@ def _check(program: torch.export.ExportedProgram) -> None:
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags and not _is_idle(node):
             raise Refused(f"{node.target} draws random numbers")
+    try:
+        Integers(program).check()
+    except Wide as wide:
+        raise Refused(f"{wide}, and compiled models compute integers with 32 bits") from None
     for output in program.graph_signature.output_specs:
         if output.kind != OutputKind.USER_OUTPUT:
             raise Refused(f"it writes to {output.target or output.arg}, which exists outside of it")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
-COMPILER = ("optimization_level", "observer", "signal_to_noise", "bias_correction", "equalisation", "copies", "copies_by_layer", "tmr", "predistort", "adc_ranges")
+COMPILER: dict[str, Any] = {"optimization_level": int, "observer": str, "signal_to_noise": (int, float), "bias_correction": bool, "equalisation": bool, "copies": int,
+            "copies_by_layer": bool, "tmr": (int, float), "predistort": bool, "adc_ranges": bool}
 
 
 class Options(NamedTuple):
@@ -25,4 +26,7 @@ def options_of(mode: Optional[str], given: Optional[Mapping[str, Any]]) -> Optio
     unknown = [name for name in given if name not in COMPILER]
     if unknown:
         raise ValueError(f"torch.compile(backend=\"sidra\") has no option {unknown[0]!r}; there are calibration_calls, {', '.join(COMPILER)}")
+    for name, value in given.items():
+        if not isinstance(value, COMPILER[name]):
+            raise ValueError(f"torch.compile(backend=\"sidra\"): {name} is {value!r}, which is of the type {type(value).__name__}")
     return Options(calls, given)

@@ -2,6 +2,7 @@
 """A graph that torch.compile() has captured, and the compiled models that it runs as."""
 from __future__ import annotations
 
+import collections
 import contextlib
 import logging
 import operator
@@ -12,11 +13,12 @@ from typing import Any, Optional
 
 import torch
 from torch import fx
+from torch._dynamo.convert_frame import compile_lock
 
 from .. import _C, device
 from . import cache
 from .debug import calls_of, debug_folder, line_of, name_of_target
-from .network import Refused, is_number, network_of, results_of
+from .network import Network, Refused, is_number, network_of, results_of
 from .options import Options
 
 LOG = logging.getLogger("sidra")
@@ -31,6 +33,17 @@ def picked(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
     return lambda values: tuple(values[i] for i in indices)
 
 
+def identity(weights: Sequence[torch.Tensor], numbers: Sequence[Any]) -> tuple[Any, ...]:
+    """What a program needs beside inputs of the same shapes: the same weights and numbers. The id() of an object that is gone may return, but programs
+    know whether their weights are there."""
+    return (*map(id, weights), *map(value_of, numbers))
+
+
+def value_of(number: Any) -> Any:
+    number = number.item() if isinstance(number, torch.Tensor) else int(number) if isinstance(number, torch.SymInt) else number
+    return number if number == number else "nan"  # which is not equal to itself
+
+
 class Program:
     """A compiled model on its device, for one set of weights, shapes and numbers."""
 
@@ -40,15 +53,15 @@ class Program:
         self._model.deploy()  # all matrices are read now, so the file may go
         self._run = self._model.run
         self._inputs = picked(inputs)
-        self._same = region.identity
-        self._identity = region.identity(arguments)
+        self._weights_of, self._numbers_of = region.weights_of, region.numbers_of
+        self._identity = identity(self._weights_of(arguments), self._numbers_of(arguments))
         self._results = region.results
         self._plain = all(isinstance(node, fx.Node) for node in region.results) and not any(region.orders)
         self._orders = region.orders
 
     def __call__(self, arguments: Sequence[Any]) -> Optional[tuple[Any, ...]]:
         """The results; None if these arguments need another program."""
-        if self._same(arguments) != self._identity:
+        if identity(self._weights_of(arguments), self._numbers_of(arguments)) != self._identity:
             return None
         tensors = self._run(self._inputs(arguments))
         if not tensors:
@@ -68,6 +81,7 @@ class Weights:
         self.programs: dict[Any, Program] = {}
         self.full = False  # and that was said
         self.samples: dict[Any, list[list[torch.Tensor]]] = {}  # inputs of the first calls, by shapes
+        self.refused: set[Any] = set()  # shapes
 
 
 class Region:
@@ -85,9 +99,10 @@ class Region:
         self._inputs = [i for i in range(len(example_inputs)) if i not in self._weights and i not in numbers]
         attributes = (getattr(graph_module, str(node.target), None) for node in graph_module.graph.find_nodes(op="get_attr"))
         self._constants = [value for value in attributes if isinstance(value, torch.Tensor)]
-        self._weights_of, self._inputs_of = picked(self._weights), picked(self._inputs)
-        self._numbers_of = picked(numbers)
+        self.weights_of, self._inputs_of = picked(self._weights), picked(self._inputs)
+        self.numbers_of = picked(numbers)
         self._by_weights: dict[Any, Weights] = {}
+        self._gone: collections.deque[Any] = collections.deque()  # keys of weights of which one is gone
         self._latest: Optional[Program] = None
         self._lock = threading.RLock()
         tensors = [value for i, value in enumerate(example_inputs) if i not in numbers] + self._constants
@@ -108,11 +123,6 @@ class Region:
         results = program(arguments) if program is not None else None
         return self._graph_module(*arguments) if results is None else results
 
-    def identity(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """What a program needs beside inputs of the same shapes: the same numbers and weights. Numbers of objects that are gone may return, but
-        programs know whether their weights are."""
-        return (*map(id, self._weights_of(arguments)), *map(float, self._numbers_of(arguments)))
-
     def _can_be_compiled(self) -> bool:
         if not any(device.type == "sidra" for device in self.devices):
             LOG.warning("%s has no tensors on a sidra device, so it runs as it is; move the model and its inputs there with .to(\"sidra:0\")", self.name)
@@ -132,33 +142,43 @@ class Region:
 
     def _fall_back(self, why: Exception) -> None:
         """From now on the region runs operator by operator."""
+        self._tell(why)
+        self._eager = True
+        self._latest = None
+        self._by_weights.clear()
+
+    def _tell(self, why: Exception) -> None:
         text = f"{self.name} is not compiled: {str(why).strip()}"
         if self._say is not None:
             self._say(text)
         if _C.fallback_mode() == ERROR:
             raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
         LOG.warning("%s; it runs operator by operator", text)
-        self._eager = True
-        self._latest = None
-        self._by_weights.clear()
 
     def _program(self, arguments: Sequence[Any]) -> Optional[Program]:
         """For these shapes, and for weights as they are now. None: this run is operator by operator, since the weights have just changed, or there is
         none."""
-        weights = self._weights_of(arguments)
+        self._forget_gone()
+        weights = self.weights_of(arguments)
         tensors = [*weights, *self._constants]
         key = tuple(map(id, weights))
         of = self._by_weights.get(key)
         if of is None:
-            of = self._by_weights[key] = Weights(tensors)
-            if weights:
-                weakref.finalize(weights[0], self._forget, key)
+            try:
+                of = self._by_weights[key] = Weights(tensors)
+            except RuntimeError as error:
+                self._fall_back(error)
+                return None
+            for weight in weights:
+                weakref.finalize(weight, self._gone.append, key).atexit = False
         elif not of.contents.are_current():
             # They may change before each run, as in training; compiling takes longer than a run.
             self._by_weights[key] = Weights(tensors)
             self._latest = None
             return None
-        shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(float, self._numbers_of(arguments)))
+        shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(value_of, self.numbers_of(arguments)))
+        if shapes in of.refused:
+            return None
         program = of.programs.get(shapes)
         if program is None:
             if len(of.programs) == SHAPES_MAX:
@@ -170,7 +190,7 @@ class Region:
             if len(samples) < self._options.calibration_calls:
                 samples.append([tensor.cpu() for tensor in self._inputs_of(arguments)])
                 return None
-            program = self._compiled(arguments, of, samples)
+            program = self._compiled(arguments, of, shapes, samples)
             if program is None:
                 return None
             of.programs[shapes] = program
@@ -178,43 +198,58 @@ class Region:
         self._latest = program
         return program
 
-    def _forget(self, key: Any) -> None:
-        with self._lock:
-            self._by_weights.pop(key, None)
-            self._latest = None
+    def _forget_gone(self) -> None:
+        """Drops programs whose weights are gone. Garbage collection only notes them: it may run anywhere, and must not wait for a compilation."""
+        while self._gone:
+            if self._by_weights.pop(self._gone.popleft(), None) is not None:
+                self._latest = None
 
-    def _compiled(self, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Optional[Program]:
+    def _compiled(self, arguments: Sequence[Any], of: Weights, shapes: Any, samples: Sequence[Sequence[torch.Tensor]]) -> Optional[Program]:
         import sidra
 
         try:
-            with torch.inference_mode(False), torch.no_grad():
+            # PyTorch's exporter changes modules and switches of the whole process, so nobody may capture or export meanwhile. What the caller has chosen
+            # for its own tensors must not reach it.
+            with compile_lock, torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False), torch.device("cpu"):
                 network = network_of(self._graph_module, arguments, self._weights)
-                key = cache.key_of(network.module, network.examples, samples, self._options.compiler)
-                path = cache.fetch(key)
-                folder = debug_folder(self.name)
-                if folder is not None:
-                    folder.captured(self._graph_module)
-                elif path is not None and self._say is None:
-                    with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
-                        return Program(self, path, arguments, network.inputs, of.contents)
-                program = network.program()
-                if folder is not None:
-                    folder.exported(program)
-                # By the program's names of its inputs, of which there may be fewer than arguments.
-                place = {argument: i for i, argument in enumerate(self._inputs)}
-                names = program.graph_signature.user_inputs
-                batches = [{name: sample[place[i]] for name, i in zip(names, network.inputs, strict=True)} for sample in samples]
-                compiled = sidra.compile(program, batches or None, **self._options.compiler, **(folder.options if folder is not None else {}))
-            if folder is not None:
-                folder.compiled(compiled.path)
-            if self._say is not None:
-                operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
-                self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
-            cache.keep(key, compiled.path)
-            return Program(self, compiled.path, arguments, network.inputs, of.contents)
-        except (Refused, sidra.CompileError, RuntimeError) as error:
+                return self._program_of(network, arguments, of, samples)
+        except Refused as error:
             self._fall_back(error)
-            return None
+        except (sidra.CompileError, RuntimeError) as error:  # for these shapes, or without room now
+            of.refused.add(shapes)
+            self._tell(error)
+        return None
+
+    def _program_of(self, network: Network, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Program:
+        import sidra
+
+        expected = [node.meta["example_value"].dtype for node in self.results if isinstance(node, fx.Node)]
+        key = cache.key_of(network.module, network.examples, [str(dtype) for dtype in expected], samples, self._options.compiler)
+        path = cache.fetch(key) if key is not None else None
+        folder = debug_folder(self.name)
+        if folder is not None:
+            folder.captured(self._graph_module)
+        elif path is not None and self._say is None:
+            with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
+                return Program(self, path, arguments, network.inputs, of.contents)
+        program = network.program(expected)
+        if folder is not None:
+            folder.exported(program)
+        # By the program's names of its inputs, of which there may be fewer than arguments.
+        place = {argument: i for i, argument in enumerate(self._inputs)}
+        names = program.graph_signature.user_inputs
+        batches = [{name: sample[place[i]] for name, i in zip(names, network.inputs, strict=True)} for sample in samples]
+        compiled = sidra.compile(program, batches or None, **self._options.compiler, **(folder.options if folder is not None else {}))
+        if folder is not None:
+            folder.compiled(compiled.path)
+        if self._say is not None:
+            operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
+            self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
+        made = Program(self, compiled.path, arguments, network.inputs, of.contents)
+        # What somebody has written to the weights meanwhile may be in the file, but is not in the key.
+        if key is not None and of.contents.are_current():
+            cache.keep(key, compiled.path)
+        return made
 
 
 def is_weight(value: Any) -> bool:
@@ -229,15 +264,6 @@ def check_autocast(graph_module: fx.GraphModule) -> None:
         raise Refused("it runs under autocast; move the model to that type instead, with .to(torch.bfloat16)")
 
 
-INDICES = ("argmax", "argmin", "topk", "sort", "argsort", "max", "min")
-
-
-def is_index(node: fx.Node) -> bool:
-    """Whether a result of 64-bit integers is a place in an array, and so small."""
-    of: Any = node.args[0] if node.target is operator.getitem else node
-    return isinstance(of, fx.Node) and name_of_target(of).split(".")[-1] in INDICES
-
-
 def check_results(graph_module: fx.GraphModule) -> None:
     """Raises Refused if the results are not what a compiled model can return: new tensors on the device."""
     storages = {node.meta["example_value"].untyped_storage()._cdata for node in graph_module.graph.find_nodes(op="placeholder")
@@ -250,8 +276,6 @@ def check_results(graph_module: fx.GraphModule) -> None:
             raise Refused(f"its result {node.name} is no tensor")
         if value.device.type != "sidra":
             raise Refused(f"its result {node.name} is on the device {value.device}")
-        if value.dtype == torch.int64 and not is_index(node):
-            raise Refused(f"its result {node.name} has integers of 64 bits, which compiled models compute with 32")
         storage = value.untyped_storage()._cdata
         if storage in storages:
             raise Refused(f"its result {node.name} ({node.target}) is a view of an input or of another result")
@@ -259,9 +283,10 @@ def check_results(graph_module: fx.GraphModule) -> None:
 
 
 def memory_order(value: torch.Tensor) -> Optional[tuple[int, ...]]:
-    """How the dimensions of a result of the graph lie in memory, the outermost first; None: as they come."""
-    order = tuple(sorted(range(value.dim()), key=lambda i: -int(value.stride()[i])))
-    return None if value.is_contiguous() or order == tuple(range(value.dim())) else order
+    """How the dimensions of a result of the graph lie in memory, the outermost first; None: as they come. A size that Dynamo leaves open stays open."""
+    known = [stride if isinstance(stride, int) else stride.node.hint for stride in value.stride()]
+    order = tuple(sorted(range(value.dim()), key=lambda i: -int(known[i])))
+    return None if order == tuple(range(value.dim())) else order
 
 
 def in_order(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import torch
 from torch import fx
 
-ADD, MUL, POW = (operator.add, operator.iadd, torch.add, "add"), (operator.mul, operator.imul, torch.mul, "mul"), (operator.pow, torch.pow, "pow")
+ADD, MUL, POW = (operator.add, torch.add, "add"), (operator.mul, torch.mul, "mul"), (operator.pow, torch.pow, "pow")
 SIGMOID = (torch.sigmoid, torch.nn.functional.sigmoid, "sigmoid")
 TANH = (torch.tanh, torch.nn.functional.tanh, "tanh")
 NUMBER = (int, float)
@@ -86,13 +86,14 @@ def gelu(node: fx.Node) -> Optional[Any]:
 
 
 def chain(node: fx.Node) -> Optional[tuple[Any, Any, float]]:
-    """Function, x and number of (x + a) + b and (x * a) * b, with floats that nobody else needs."""
+    """Function, x and number of (x + a) + b and (x * a) * b, with floats that nobody else needs. Not if that might be more than another rounding: with
+    sums of both signs, which may be there for their rounding, and products that leave the range of the type."""
     for functions, joined in ((ADD, operator.add), (MUL, operator.mul)):
         for outer, inner in orders(node, functions):
             if not isinstance(outer, float) or not isinstance(inner, fx.Node) or len(inner.users) != 1:
                 continue
             for number, x in orders(inner, functions):
-                if isinstance(number, float) and isinstance(x, fx.Node):
+                if isinstance(number, float) and isinstance(x, fx.Node) and (number > 0) == (outer > 0) and all(1e-3 < abs(n) < 1e3 for n in (number, outer)):
                     return joined, x, joined(number, outer)
     return None
 
@@ -102,9 +103,18 @@ def is_float(node: fx.Node) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def writes(node: fx.Node) -> bool:
+    """Whether a node may write to one of its arguments, and so must stay where it is."""
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    in_place = (operator.setitem, operator.iadd, operator.imul, operator.isub, operator.itruediv, operator.ipow)
+    return node.target in in_place or (name.endswith("_") and not name.endswith("__")) or "out" in node.kwargs or node.kwargs.get("inplace") is True
+
+
 def rewrite(graph_module: fx.GraphModule) -> int:
-    """Changes the graph; returns how many operators it has replaced."""
+    """Changes the graph, unless it writes to memory; returns how many operators it has replaced."""
     graph, changes = graph_module.graph, 0
+    if any(writes(node) for node in graph.nodes if node.op in ("call_function", "call_method")):
+        return 0
     for node in list(graph.nodes):
         if not is_float(node):
             continue
