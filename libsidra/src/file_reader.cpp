@@ -33,10 +33,11 @@ int64_t read_plainly(int fd, uint64_t offset, std::byte* memory, size_t size) {
     return static_cast<int64_t>(done);
 }
 
-int64_t read_plainly(int fd, std::span<const FileRange> ranges, const FilePiece& piece) {
-    int64_t all = 0;
-    for (size_t i = 0; i < ranges.size(); ++i)
-        for (size_t at = 0; at < ranges[i].size; at += kPiece) {
+// From byte `at` of the range `first` on; `all` bytes were read before.
+int64_t read_plainly(int fd, std::span<const FileRange> ranges, const FilePiece& piece, size_t first = 0, size_t at = 0,
+                     int64_t all = 0) {
+    for (size_t i = first; i < ranges.size(); ++i, at = 0)
+        for (; at < ranges[i].size; at += kPiece) {
             const size_t size = std::min(kPiece, ranges[i].size - at);
             const int64_t got = read_plainly(fd, ranges[i].offset + at, ranges[i].memory + at, size);
             if (got < 0) return got;
@@ -76,8 +77,13 @@ class UringReader {
     UringReader(Ring& ring, int fd, int direct, std::span<const FileRange> ranges, const FilePiece& piece)
         : ring_(ring), fd_(fd), direct_(direct), ranges_(ranges), piece_(piece) {}
 
-    // Returns nullopt if the kernel refuses commands from this process: no read is in flight, nothing was handed over,
-    // and the caller must use pread.
+    // What was handed over, and the position behind that.
+    struct Position {
+        size_t range = 0, at = 0;
+        int64_t all = 0;
+    };
+    // Returns nullopt if the kernel refuses commands from this process: no read is in flight, and the caller must use
+    // pread for what is behind handed_over().
     std::optional<int64_t> run() {
         while (issued_ - handed_ < kPieces && start_next()) {
         }
@@ -96,8 +102,7 @@ class UringReader {
                 // Wait for accepted commands, even if the kernel refuses to wait for us.
                 while (under_way_ != 0)
                     if (!reap()) usleep(1000);
-                if (handed_ == 0) return std::nullopt;
-                return taken < 0 ? taken : -EIO;
+                return std::nullopt;
             }
             if (next_is_read()) {
                 hand_over();
@@ -107,6 +112,8 @@ class UringReader {
         while (next_is_read()) hand_over();
         return error_ != 0 ? error_ : all_;
     }
+
+    const Position& handed_over() const { return behind_; }
 
    private:
     // Collects completed reads; returns false if there were none.
@@ -185,6 +192,7 @@ class UringReader {
             return;
         }
         all_ += static_cast<int64_t>(piece.size);
+        behind_ = {piece.range, piece.at + piece.size, all_};
         stopped_ = piece.last;
     }
 
@@ -201,6 +209,7 @@ class UringReader {
     bool stopped_ = false;              // nothing more is handed over
     int error_ = 0;
     int64_t all_ = 0;
+    Position behind_;
     std::array<Piece, kPieces> pieces_;
 };
 
@@ -214,10 +223,12 @@ int64_t read_file(int fd, std::span<const FileRange> ranges, const FilePiece& pi
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) return -ESPIPE;  // may have no end
     if (preferred == FileReads::kUring) {
         if (Ring ring; ring.usable()) {
-            if (const auto bytes = UringReader(ring, fd, direct, ranges, piece).run()) {
-                if (used != nullptr) *used = FileReads::kUring;
-                return *bytes;
-            }
+            UringReader reader(ring, fd, direct, ranges, piece);
+            const std::optional<int64_t> bytes = reader.run();
+            if (used != nullptr) *used = bytes ? FileReads::kUring : FileReads::kPread;
+            if (bytes) return *bytes;
+            const auto& [range, at, all] = reader.handed_over();
+            return read_plainly(fd, ranges, piece, range, at, all);
         }
     }
     if (used != nullptr) *used = FileReads::kPread;
