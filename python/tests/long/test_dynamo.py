@@ -346,6 +346,15 @@ def test_autocast_chooses_the_types(caplog, where):
     assert where == "around" or "under autocast" in caplog.text
 
 
+def test_large_integers_run_operator_by_operator():
+    compiled = torch.compile(lambda x: (x + 1, x.float() / 2), backend="sidra", fullgraph=True)
+    with torch.no_grad():
+        for numbers, one_by_one in (([3, -4], False), ([3_000_000_000, -6], True), ([1, 2], False)):
+            x = torch.tensor(numbers)
+            count, (sums, halves) = operators(compiled, x.to("sidra"))
+            assert torch.equal(sums.cpu(), x + 1) and torch.equal(halves.cpu(), x.float() / 2) and (count > 0) == one_by_one
+
+
 def test_places_are_results():
     compiled = torch.compile(lambda x: (x.argmax(-1), x.topk(2).indices), backend="sidra", fullgraph=True)
     x = torch.randn(4, 64)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Compiled models compute integers of 64 bits with 32, and saturate. This finds whether that can be seen in an exported program: it bounds what each
-integer can be, and refuses what may be beyond 32 bits, unless it is only compared with a number or used as an index, which is the same then."""
+integer can be, and refuses what may be beyond 32 bits, unless it is only compared with a number or used as an index, which is the same then. What a run
+gets as inputs is not known; a program that is right for small ones only can be used if they are looked at before each run."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import torch
 from torch import fx
 
 MIN, MAX = -(2**31), 2**31 - 1
+SMALL = 2**24
 Bounds = Optional[tuple[int, int]]  # None: any of 64 bits
 
 VIEWS = ("view", "reshape", "_unsafe_view", "expand", "unsqueeze", "squeeze", "select", "slice", "permute", "transpose", "t", "clone", "contiguous", "alias",
@@ -40,14 +42,34 @@ def is_wide(value: Any) -> bool:
     return dtype_of(value) == torch.int64
 
 
+def needs_small_inputs(program: torch.export.ExportedProgram) -> bool:
+    """Raises Wide if small inputs do not help, either."""
+    try:
+        Integers(program).check()
+        return False
+    except Wide:
+        Integers(program, small=True).check()
+        return True
+
+
+def are_small(tensors: Sequence[torch.Tensor]) -> bool:
+    """Of the device; waits for it."""
+    for tensor in torch.ops.sidra.on_host(list(tensors)):
+        if tensor.numel() != 0 and not -SMALL <= int(tensor.min()) <= int(tensor.max()) <= SMALL:
+            return False
+    return True
+
+
 def is_integer(node: fx.Node) -> bool:
     dtype = dtype_of(node)
     return dtype is not None and dtype != torch.bool and not dtype.is_floating_point and not dtype.is_complex
 
 
 class Integers:
-    def __init__(self, program: torch.export.ExportedProgram):
-        self._program = program
+    """small: inputs are between -SMALL and SMALL."""
+
+    def __init__(self, program: torch.export.ExportedProgram, small: bool = False):
+        self._program, self._small = program, small
         self._bounds: dict[fx.Node, Bounds] = {}
 
     def check(self) -> None:
@@ -129,7 +151,7 @@ class Integers:
         name = node.name
         target = signature.inputs_to_buffers.get(name) or signature.inputs_to_parameters.get(name) or signature.inputs_to_lifted_tensor_constants.get(name)
         if target is None:
-            return None
+            return (-SMALL, SMALL) if self._small else None
         tensor = self._program.state_dict.get(target)
         if tensor is None:
             tensor = self._program.constants.get(target)

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 from torch.export.graph_signature import OutputKind
 
-from .integers import Integers, Wide
+from .integers import Wide, needs_small_inputs
 
 
 class Refused(Exception):
@@ -25,8 +25,9 @@ class Network(NamedTuple):
     inputs: list[int]
     """The arguments of the graph that are inputs of the module, in its order."""
 
-    def program(self, results: Sequence[torch.dtype]) -> torch.export.ExportedProgram:
-        """What PyTorch's exporter makes of it. Raises Refused if that cannot be compiled, or its results have other types than these."""
+    def program(self, results: Sequence[torch.dtype]) -> tuple[torch.export.ExportedProgram, bool]:
+        """What PyTorch's exporter makes of it, and whether that is right for small integers only. Raises Refused if it cannot be compiled, or its
+        results have other types than these."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
@@ -34,11 +35,11 @@ class Network(NamedTuple):
                 program = torch.export.export(self.module, self.examples, strict=False).run_decompositions({})
         except Exception as error:
             raise Refused(f"PyTorch cannot export it: {error}") from error
-        _check(program)
+        small = _check(program)
         made = [node.meta["val"].dtype for node in program.graph.output_node().args[0] if isinstance(node, fx.Node)]
         if made != list(results):
             raise Refused(f"its results have the types {', '.join(map(str, results))}, and PyTorch's exporter makes {', '.join(map(str, made))}")
-        return program
+        return program, small
 
 
 def results_of(graph_module: fx.GraphModule) -> Sequence[Any]:
@@ -119,18 +120,18 @@ def _on_cpu(value: Any) -> Any:
     return "cpu" if isinstance(value, str) and value.split(":")[0] == "sidra" else value
 
 
-def _check(program: torch.export.ExportedProgram) -> None:
-    """Raises Refused if a run of the program does something else than compute results from its inputs."""
+def _check(program: torch.export.ExportedProgram) -> bool:
+    """Raises Refused if a run of the program does something else than compute results from its inputs. Returns whether it needs small integers."""
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags and not _is_idle(node):
             raise Refused(f"{node.target} draws random numbers")
-    try:
-        Integers(program).check()
-    except Wide as wide:
-        raise Refused(f"{wide}, and compiled models compute integers with 32 bits") from None
     for output in program.graph_signature.output_specs:
         if output.kind != OutputKind.USER_OUTPUT:
             raise Refused(f"it writes to {output.target or output.arg}, which exists outside of it")
+    try:
+        return needs_small_inputs(program)
+    except Wide as wide:
+        raise Refused(f"{wide}, and compiled models compute integers with 32 bits") from None
 
 
 def _is_idle(node: fx.Node) -> bool:

@@ -18,6 +18,7 @@ from torch._dynamo.convert_frame import compile_lock
 from .. import _C, device
 from . import cache
 from .debug import calls_of, debug_folder, line_of, name_of_target
+from .integers import are_small
 from .network import Network, Refused, is_number, network_of, results_of
 from .options import Options
 
@@ -47,12 +48,13 @@ def value_of(number: Any) -> Any:
 class Program:
     """A compiled model on its device, for one set of weights, shapes and numbers."""
 
-    def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], contents: Any):
+    def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], contents: Any, small: bool):
         index = next(iter(region.devices)).index
         self._model = torch.classes.sidra.Model(index, path, contents)
         self._model.deploy()  # all matrices are read now, so the file may go
         self._run = self._model.run
         self._inputs = picked(inputs)
+        self._small = [i for i in inputs if arguments[i].dtype == torch.int64] if small else []  # what must be so
         self._weights_of, self._numbers_of = region.weights_of, region.numbers_of
         self._identity = identity(self._weights_of(arguments), self._numbers_of(arguments))
         self._results = region.results
@@ -62,6 +64,8 @@ class Program:
     def __call__(self, arguments: Sequence[Any]) -> Optional[tuple[Any, ...]]:
         """The results; None if these arguments need another program."""
         if identity(self._weights_of(arguments), self._numbers_of(arguments)) != self._identity:
+            return None
+        if self._small and not are_small([arguments[i] for i in self._small]):
             return None
         tensors = self._run(self._inputs(arguments))
         if not tensors:
@@ -225,14 +229,16 @@ class Region:
 
         expected = [node.meta["example_value"].dtype for node in self.results if isinstance(node, fx.Node)]
         key = cache.key_of(network.module, network.examples, [str(dtype) for dtype in expected], samples, self._options.compiler)
-        path = cache.fetch(key) if key is not None else None
+        path, small = (cache.fetch(key), False) if key is not None else (None, False)
+        if key is not None and path is None:
+            path, small = cache.fetch(f"{key}.small"), True
         folder = debug_folder(self.name)
         if folder is not None:
             folder.captured(self._graph_module)
         elif path is not None and self._say is None:
             with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
-                return Program(self, path, arguments, network.inputs, of.contents)
-        program = network.program(expected)
+                return Program(self, path, arguments, network.inputs, of.contents, small)
+        program, small = network.program(expected)
         if folder is not None:
             folder.exported(program)
         # By the program's names of its inputs, of which there may be fewer than arguments.
@@ -245,10 +251,10 @@ class Region:
         if self._say is not None:
             operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
             self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
-        made = Program(self, compiled.path, arguments, network.inputs, of.contents)
+        made = Program(self, compiled.path, arguments, network.inputs, of.contents, small)
         # What somebody has written to the weights meanwhile may be in the file, but is not in the key.
         if key is not None and of.contents.are_current():
-            cache.keep(key, compiled.path)
+            cache.keep(f"{key}.small" if small else key, compiled.path)
         return made
 
 
