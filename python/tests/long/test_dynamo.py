@@ -522,6 +522,47 @@ def test_one_refusal_leaves_the_other_shapes(monkeypatch, caplog):
     near(result, here(torch.ones(4, 64)))
 
 
+def test_a_module_that_is_gone_makes_room_while_another_one_runs():
+    free = lambda: torch.sidra.get_device_properties(0)["crossbars_free"]
+    gc.collect()
+    before = free()
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(512, 512)
+
+        @torch.compile(backend="sidra")
+        def forward(self, x):
+            return torch.relu(self.layer(x))
+
+    first, second = Block().to("sidra"), Block().to("sidra")
+    x = torch.ones(1, 512, device="sidra")
+    with torch.no_grad():
+        first(x), second(x)
+        both = before - free()
+        del first
+        gc.collect()
+        second(x)
+        gc.collect()
+    assert 0 < before - free() <= both // 2
+
+
+def test_without_fallbacks_a_refused_shape_is_an_exception_each_time(monkeypatch):
+    import sidra_pytorch.dynamo.region as region
+
+    def refuse(*arguments):
+        raise RuntimeError("SIDRA_ERROR_OUT_OF_CROSSBARS: none")
+
+    monkeypatch.setattr(region, "Program", refuse)
+    compiled, x = torch.compile(mlp().to("sidra"), backend="sidra"), torch.ones(4, 64).to("sidra")
+    torch.sidra.set_fallback("error")
+    with torch.no_grad():
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="OUT_OF_CROSSBARS.*SIDRA_FALLBACK=error"):
+                compiled(x)
+
+
 # ---- To look at what becomes of a region
 
 

@@ -83,7 +83,11 @@ def _version_of(package: str) -> str:
 
 @functools.cache
 def _own_code() -> str:
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(pathlib.Path(__file__).parent.glob("*.py")))).hexdigest()
+    """Of what makes an ONNX file of a graph: this package and `sidra`."""
+    import sidra
+
+    files = [path for part in (__file__, sidra.__file__) for path in sorted(pathlib.Path(part).parent.glob("*.py"))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _bytes_of(tensor: torch.Tensor) -> memoryview:

@@ -115,7 +115,7 @@ class Region:
 
     def __call__(self, *arguments: Any) -> Any:
         latest = self._latest
-        if latest is not None and _C.matmul_mode() == INT8:
+        if latest is not None and not self._gone and _C.matmul_mode() == INT8:
             results = latest(arguments)
             if results is not None:
                 return results
@@ -220,8 +220,8 @@ class Region:
         except Refused as error:
             self._fall_back(error)
         except (sidra.CompileError, RuntimeError) as error:  # for these shapes, or without room now
+            self._tell(error)  # before it is remembered: where that is an exception, it is one each time
             of.refused.add(shapes)
-            self._tell(error)
         return None
 
     def _program_of(self, network: Network, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Program:
