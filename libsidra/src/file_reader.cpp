@@ -110,7 +110,7 @@ class UringReader {
             }
         }
         while (next_is_read()) hand_over();
-        return error_ != 0 ? error_ : all_;
+        return error_ != 0 ? error_ : behind_.all;
     }
 
     const Position& handed_over() const { return behind_; }
@@ -191,8 +191,7 @@ class UringReader {
             stopped_ = ended_ = true;
             return;
         }
-        all_ += static_cast<int64_t>(piece.size);
-        behind_ = {piece.range, piece.at + piece.size, all_};
+        behind_ = {piece.range, piece.at + piece.size, behind_.all + static_cast<int64_t>(piece.size)};
         stopped_ = piece.last;
     }
 
@@ -208,7 +207,6 @@ class UringReader {
     bool ended_ = false;                // no further pieces
     bool stopped_ = false;              // nothing more is handed over
     int error_ = 0;
-    int64_t all_ = 0;
     Position behind_;
     std::array<Piece, kPieces> pieces_;
 };
