@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 struct sidra_device;
 

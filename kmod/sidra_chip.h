@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 struct sidra_device;
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
 
-#include <drm/drm_gem.h>
-
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
-#include "sidra_gem.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
 #include "sidra_queue.h"
@@ -33,7 +30,10 @@ void sidra_entry_publish(void *place, const void *entry, size_t size, size_t fla
 
 void sidra_ctx_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct sidra_ctx, ref));
+	struct sidra_ctx *ctx = container_of(ref, struct sidra_ctx, ref);
+
+	sidra_vm_put(ctx->vm);
+	kfree(ctx);
 }
 
 struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle)
@@ -59,7 +59,7 @@ int sidra_ctx_usable(struct sidra_ctx *ctx)
 static void install(struct sidra_ctx *ctx)
 {
 	struct sidra_hw_context entry = {
-		.page_table = sidra_ptab_root(&ctx->ptab),
+		.page_table = sidra_ptab_root(&ctx->vm->ptab),
 		.weights_table = ctx->weights_table_bus,
 		.queue_table = ctx->queue_table_bus,
 		.weights_count = SIDRA_WEIGHTS_MAX,
@@ -76,8 +76,6 @@ static void free_tables(struct sidra_ctx *ctx)
 {
 	struct device *dev = ctx->sdev->drm.dev;
 
-	sidra_ptab_fini(&ctx->ptab);
-	sidra_range_fini(&ctx->addresses);
 	if (ctx->queue_table)
 		dma_free_coherent(dev, QUEUE_TABLE_SIZE, ctx->queue_table, ctx->queue_table_bus);
 	if (ctx->weights_table)
@@ -87,20 +85,13 @@ static void free_tables(struct sidra_ctx *ctx)
 static int alloc_tables(struct sidra_ctx *ctx)
 {
 	struct device *dev = ctx->sdev->drm.dev;
-	int ret;
 
-	ret = sidra_range_init(&ctx->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END);
-	if (ret)
-		return ret;
-	ret = sidra_mmu_init(ctx);
-	if (ret)
-		return ret;
 	ctx->queue_table = dma_alloc_coherent(dev, QUEUE_TABLE_SIZE, &ctx->queue_table_bus, GFP_KERNEL_ACCOUNT);
 	ctx->weights_table = dma_alloc_coherent(dev, WEIGHTS_TABLE_SIZE, &ctx->weights_table_bus, GFP_KERNEL_ACCOUNT);
 	return ctx->queue_table && ctx->weights_table ? 0 : -ENOMEM;
 }
 
-static struct sidra_ctx *create(struct sidra_device *sdev, struct sidra_account *account, u32 slot)
+static struct sidra_ctx *create(struct sidra_vm *vm, struct sidra_file *sfile, u32 slot)
 {
 	struct sidra_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -108,18 +99,19 @@ static struct sidra_ctx *create(struct sidra_device *sdev, struct sidra_account 
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&ctx->ref);
-	ctx->sdev = sdev;
+	ctx->sdev = vm->sdev;
+	ctx->vm = sidra_vm_get(vm);
 	ctx->slot = slot;
-	ctx->account = account;
+	ctx->account = &sfile->account;
+	ctx->user = sfile->user;
 	ctx->generation = 1;
 	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
 	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
-	xa_init(&ctx->bindings);
 	ret = alloc_tables(ctx);
 	if (!ret)
 		return ctx;
 	free_tables(ctx);
-	kfree(ctx);
+	sidra_ctx_put(ctx);
 	return ERR_PTR(ret);
 }
 
@@ -128,32 +120,45 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	struct sidra_ioctl_context_create *args = data;
 	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_vm *vm __free(sidra_vm) = NULL;
 	struct sidra_ctx *ctx;
 	u32 slot = 0;
 	int ret;
 
 	args->context = 0;
 	args->doorbell_offset = 0;
-	if (args->flags)
+	if (args->flags || args->pad)
 		return -EINVAL;
+	vm = sidra_vm_find(sfile, args->vm);
+	if (!vm)
+		return -ENOENT;
 
 	CLASS(sidra_call, call)(sdev);
 	if (call.error)
 		return call.error;
+	if (vm->dead)
+		return -ENOENT;
 	while (slot < sdev->chip.info.contexts && sdev->ctxs[slot])
 		slot++;
 	if (slot == sdev->chip.info.contexts)
 		return -EMFILE;
-	ctx = create(sdev, &sfile->account, slot);
-	if (IS_ERR(ctx))
+	ret = sidra_user_charge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
+	if (ret)
+		return ret;
+	ctx = create(vm, sfile, slot);
+	if (IS_ERR(ctx)) {
+		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 		return PTR_ERR(ctx);
-	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next, GFP_KERNEL_ACCOUNT);
+	}
+	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next_ctx, GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
 		free_tables(ctx);
 		sidra_ctx_put(ctx);
+		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 		return ret;
 	}
 	sdev->ctxs[slot] = ctx;
+	list_add_tail(&ctx->vm_link, &vm->ctxs);
 	sidra_account_contexts(ctx->account, 1);
 	install(ctx);
 	args->context = ctx->handle;
@@ -248,16 +253,12 @@ void sidra_ctx_resume(struct sidra_ctx *ctx)
 
 static void drop_all(struct sidra_ctx *ctx)
 {
-	struct sidra_binding *binding;
 	struct sidra_queue *queue;
 	unsigned long index;
 
 	xa_for_each(&ctx->queues, index, queue)
 		sidra_queue_drop(ctx, queue);
 	sidra_weights_drop_all(ctx);
-	xa_for_each(&ctx->bindings, index, binding)
-		sidra_binding_drop(ctx, binding);
-	xa_destroy(&ctx->bindings);
 	xa_destroy(&ctx->weights);
 	xa_destroy(&ctx->queues);
 }
@@ -275,9 +276,11 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 	if (!ctx->lost)
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
 	sdev->ctxs[ctx->slot] = NULL;
+	list_del(&ctx->vm_link);
 	drop_all(ctx);
 	free_tables(ctx);
 	sidra_account_contexts(ctx->account, -1);
+	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_CONTEXTS, 1);
 	ctx->dead = true;
 }
 
@@ -326,14 +329,13 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct sidra_ioctl_context_query *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	int ret;
 
 	args->state = 0;
 	args->generation = 0;
+	args->vm = 0;
 	memset(&args->fault, 0, sizeof(args->fault));
-	ret = sidra_check_zero(args->flags);
-	if (ret)
-		return ret;
+	if (args->flags || args->pad)
+		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
@@ -345,6 +347,7 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return -ENOENT;
 	args->state = ctx->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
 	args->generation = ctx->generation;
+	args->vm = ctx->vm->handle;
 	args->fault = latest_fault(ctx);
 	return 0;
 }

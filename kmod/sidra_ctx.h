@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A context has an address space, a queue table, a weights table, and the objects that these refer to. */
+/* A context has a queue table, a weights table, the objects that these refer to, and an address space that others may share. */
 #ifndef __SIDRA_CTX_H__
 #define __SIDRA_CTX_H__
 
@@ -8,47 +8,34 @@
 #include <linux/xarray.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
-#include "sidra_ptab.h"
-#include "sidra_range.h"
+#include "sidra_vm.h"
 
 struct sidra_device;
 struct sidra_file;
 struct sidra_queue;
-struct drm_gem_object;
 struct sidra_account;
-
-/**
- * struct sidra_binding - a buffer in a context's address space
- * @obj: the buffer, with a reference until the mapping is quiesced
- * @handle: handle that it was bound with
- * @va: device address of its first page
- * @size: in bytes
- */
-struct sidra_binding {
-	struct drm_gem_object *obj;
-	u32 handle;
-	u64 va;
-	u64 size;
-};
+struct sidra_user;
 
 /**
  * struct sidra_ctx - a context; protected by sidra_device.lock where nothing else is said
  * @ref: held by the file's table, by mappings of the doorbell page, and by calls in progress
  * @handle: its handle in the file; constant
  * @slot: its number on the chip; constant
- * @account: accounting of its file; valid while it has queues; constant
+ * @account: accounting of its file; valid while it is not @dead; constant, like @user
+ * @user: the user of its file
  * @generation: copied to the state pages
  * @last_epoch: the epoch that was assigned to a queue last
  * @lost: the chip has lost it in a reset; also read without the lock
  * @dead: it was destroyed; only its memory is left
  * @revoked: its doorbell must not be rung; protected by sidra_device.map_lock
  * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues, including the loss itself
- * @next_address, @next_weights: where the next allocation begins. An address or index is not reused before all others
- *        were: queued packets and recorded graphs may still name a freed object, and must fault instead of using another one
+ * @vm: its address space, with a reference; constant
+ * @vm_link: in sidra_vm.ctxs while the chip may use @vm for it
+ * @next_weights: where the next allocation of an index begins, as for sidra_vm.next_address
  * @queues: struct sidra_queue by number; looked up without the lock
  * @weights: struct sidra_weights_handle by index
- * @bindings: struct sidra_binding by page of the address that BIND returned
  */
 struct sidra_ctx {
 	struct kref ref;
@@ -56,6 +43,7 @@ struct sidra_ctx {
 	u32 handle;
 	u32 slot;
 	struct sidra_account *account;
+	struct sidra_user *user;
 	u32 generation;
 	u32 last_epoch;
 	bool lost;
@@ -63,9 +51,8 @@ struct sidra_ctx {
 	bool revoked;
 	struct sidra_fault fault;
 
-	struct sidra_ptab ptab;
-	struct sidra_range addresses;
-	u64 next_address;
+	struct sidra_vm *vm;
+	struct list_head vm_link;
 	u32 next_weights;
 	struct sidra_hw_queue *queue_table;
 	dma_addr_t queue_table_bus;
@@ -74,7 +61,6 @@ struct sidra_ctx {
 
 	struct xarray queues;
 	struct xarray weights;
-	struct xarray bindings;
 };
 
 void sidra_ctx_release(struct kref *ref);

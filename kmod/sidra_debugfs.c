@@ -125,11 +125,11 @@ static void show_context(struct seq_file *m, struct sidra_ctx *ctx)
 		queues++;
 	xa_for_each(&ctx->weights, index, entry)
 		weights++;
-	xa_for_each(&ctx->bindings, index, entry)
+	xa_for_each(&ctx->vm->bindings, index, entry)
 		bindings++;
 	seq_printf(m, "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
 		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok", ctx->fault.cause, queues, weights,
-		   bindings, ctx->ptab.tables);
+		   bindings, ctx->vm->ptab.tables);
 }
 
 static int contexts_show(struct seq_file *m, void *unused)
@@ -166,7 +166,7 @@ static void show_run(void *to, const struct sidra_ptab_run *run)
 static void show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	seq_printf(m, "context %u\n", ctx->slot);
-	sidra_ptab_runs(&ctx->ptab, show_run, m);
+	sidra_ptab_runs(&ctx->vm->ptab, show_run, m);
 }
 
 static int page_tables_show(struct seq_file *m, void *unused)

@@ -9,6 +9,7 @@
 #include <asm/byteorder.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 /* Requirements on the machine that the driver is built for. */
 #if PAGE_SHIFT != SIDRA_PAGE_SHIFT

@@ -20,6 +20,7 @@
 #include "sidra_irq.h"
 #include "sidra_reset.h"
 #include "sidra_sysfs.h"
+#include "sidra_vm.h"
 #include "sidra_watch.h"
 
 static dev_t node_base;
@@ -46,7 +47,6 @@ static struct drm_driver sidra_driver = {
 	.gem_create_object = sidra_gem_create_object,
 	.gem_prime_import = sidra_gem_import,
 	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
-	.ioctls = sidra_ioctls,
 	.fops = &sidra_fops,
 	.name = "sidra",
 	.desc = "SIDRA memristor accelerator",
@@ -106,6 +106,8 @@ static int init_software(struct sidra_device *sdev)
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&sdev->bos);
+	INIT_LIST_HEAD(&sdev->vms);
+	sidra_limits_init(&sdev->limits);
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
 	sidra_events_init(sdev);
@@ -196,6 +198,7 @@ static void stop(struct sidra_device *sdev)
 			if (ctx)
 				sidra_ctx_destroy(ctx);
 		}
+		sidra_vm_destroy_device(sdev);
 		sidra_store_fini(sdev);
 	}
 	sidra_watch_stop(sdev);
@@ -207,6 +210,7 @@ static void stop(struct sidra_device *sdev)
 
 static int start(struct sidra_device *sdev)
 {
+	sidra_limits_default(sdev);
 	sidra_chip_enable(sdev);
 	guard(mutex)(&sdev->lock);
 	return sidra_store_init(sdev);
@@ -424,7 +428,6 @@ static int __init sidra_init(void)
 {
 	int ret;
 
-	sidra_driver.num_ioctls = sidra_ioctl_count;
 	ret = alloc_chrdev_region(&node_base, 0, ACCEL_MAX_MINORS, "sidra");
 	if (ret)
 		return ret;

@@ -5,7 +5,8 @@
  *   sidra_queue.fence_lock > sidra_queue.submit_lock;
  *   sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock > sidra_device.bo_lock;
  *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
- *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other lock is taken under these;
+ *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no other lock is taken under
+ *   these;
  *   sidra_firmware.update_lock > sidra_mailbox.lock: no other lock is held with these;
  *   sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with these;
  *   any lock > sidra_mailbox.gate.
@@ -40,6 +41,7 @@
 #include <drm/drm_print.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 #include "sidra_alarm.h"
 #include "sidra_chip.h"
@@ -48,6 +50,7 @@
 #include "sidra_firmware.h"
 #include "sidra_irq.h"
 #include "sidra_l3.h"
+#include "sidra_limits.h"
 #include "sidra_mailbox.h"
 #include "sidra_manage.h"
 #include "sidra_query.h"
@@ -85,7 +88,9 @@ struct sidra_counters {
  * @alarms: alarms of @hwmon
  * @ctx_table: context table, read by the chip
  * @ctxs: contexts by their number on the chip
+ * @vms: address spaces
  * @queue_count: number of queues of all contexts
+ * @limits: what users hold, and may hold
  * @store: weights objects
  * @l3: L3 SRAM
  */
@@ -103,6 +108,7 @@ struct sidra_device {
 	struct sidra_hw_context *ctx_table;
 	dma_addr_t ctx_table_bus;
 	struct sidra_ctx *ctxs[SIDRA_CONTEXTS_MAX];
+	struct list_head vms;
 	u32 queue_count;
 	struct sidra_store store;
 	bool link_gone;
@@ -117,6 +123,7 @@ struct sidra_device {
 	bool cut_off;		/* see sidra_cut_device() */
 
 	struct sidra_l3 l3;
+	struct sidra_limits limits;
 
 	/* Protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may show. */
 	struct mutex map_lock;
@@ -147,18 +154,30 @@ struct sidra_device {
 
 #define to_sidra(ptr)	container_of(ptr, struct sidra_device, drm)
 
+/* The device of a node, to which sysfs attributes belong. */
+static inline struct sidra_device *sidra_of_node(struct device *node)
+{
+	return container_of(node, struct sidra_device, node);
+}
+
 /**
  * struct sidra_file - an open file
+ * @user: the user who opened it
  * @ctxs: its contexts by handle
- * @next: handle to try next, so that a stale handle does not refer to a new context
+ * @next_ctx: handle to try next, so that a stale handle does not refer to a new context
+ * @vms: its address spaces by handle
+ * @next_vm: as @next_ctx
  * @notifications: number of armed eventfds and WAIT_VALUEs, at most SIDRA_NOTIFICATIONS_MAX
  * @dummy: page that revoked mappings of this file show
  * @account: its device use
  */
 struct sidra_file {
 	struct sidra_device *sdev;
+	struct sidra_user *user;
 	struct xarray ctxs;
-	u32 next;
+	u32 next_ctx;
+	struct xarray vms;
+	u32 next_vm;
 	struct page *dummy;
 	atomic_t notifications;
 	struct sidra_account account;
@@ -177,10 +196,8 @@ static inline void sidra_notification_put(struct sidra_file *sfile)
 	atomic_dec(&sfile->notifications);
 }
 
-#define SIDRA_DRIVER_VERSION	(1u << 16)
+#define SIDRA_DRIVER_VERSION	(2u << 16)
 
-extern const struct drm_ioctl_desc sidra_ioctls[];
-extern const unsigned int sidra_ioctl_count;
 extern const struct file_operations sidra_fops;
 int sidra_open(struct drm_device *drm, struct drm_file *file);
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
@@ -235,8 +252,9 @@ static inline int sidra_check_zero(u64 value)
 	int sidra_##name##_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 SIDRA_IOCTL_DECLARE(device_query);
-SIDRA_IOCTL_DECLARE(device_clock);
 SIDRA_IOCTL_DECLARE(device_reset);
+SIDRA_IOCTL_DECLARE(vm_create);
+SIDRA_IOCTL_DECLARE(vm_destroy);
 SIDRA_IOCTL_DECLARE(context_create);
 SIDRA_IOCTL_DECLARE(context_destroy);
 SIDRA_IOCTL_DECLARE(context_query);

@@ -8,6 +8,7 @@
 #include <linux/workqueue_types.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 struct sidra_device;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Open files, and calls about the whole device. */
-#include <linux/capability.h>
+/* Open files, and the dispatch of their calls. */
+#include <linux/build_bug.h>
 #include <linux/compat.h>
-#include <linux/timekeeping.h>
+#include <linux/nospec.h>
 
 #include <drm/drm_accel.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
 
+#include "sidra_args.h"
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
@@ -16,6 +17,7 @@
 #include "sidra_queue.h"
 #include "sidra_reset.h"
 #include "sidra_uring.h"
+#include "sidra_vm.h"
 
 #define HELD_TIMEOUT_MS	10000
 
@@ -84,96 +86,6 @@ struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
 	return locked;
 }
 
-/* ---- Device calls ---- */
-
-int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct sidra_ioctl_device_query *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
-	const struct sidra_info *info = &sdev->chip.info;
-	u32 flags = args->flags, firmware = READ_ONCE(sdev->firmware.version);
-
-	memset(args, 0, sizeof(*args));
-	args->flags = flags;
-	if (flags)
-		return -EINVAL;
-
-	CLASS(sidra_call, call)(sdev);
-	if (call.error)
-		return call.error;
-	args->kind = SIDRA_DEVICE_MODEL;	/* there is no silicon with these PCI ids */
-	args->uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
-	args->hw_version = info->hw_version;
-	args->driver_version = SIDRA_DRIVER_VERSION;
-	args->firmware_version = firmware >> 24 << 16 | (firmware >> 16 & 0xff);
-	args->features = info->features;
-	args->clusters = info->clusters;
-	args->cus_per_cluster = info->cus_per_cluster;
-	args->xbars_per_cu = info->xbars_per_cu;
-	args->rows = info->rows;
-	args->cols = info->cols;
-	args->contexts_max = info->contexts;
-	args->queues_max = info->queues;
-	args->queues_per_context_max = info->queues_per_context;
-	args->xbars_total = sidra_xbars_of(info);
-	args->xbars_free = sdev->store.xbars.free;
-	args->l3_size = sdev->l3.size;
-	args->l3_free = sidra_l3_free_bytes(sdev);
-	args->l1_size = info->l1_size;
-	args->l2_size = info->l2_size;
-	args->generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
-	args->va_bits = info->va_bits;
-	memcpy(args->uuid, info->uuid, sizeof(args->uuid));
-	return 0;
-}
-
-int sidra_device_clock_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct sidra_ioctl_device_clock *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
-	u64 before, device, after, best = U64_MAX;
-	unsigned int i;
-
-	args->device_ns = 0;
-	args->monotonic_ns = 0;
-	args->error_ns = 0;
-	if (args->flags)
-		return -EINVAL;
-
-	CLASS(sidra_call, call)(sdev);
-	if (call.error)
-		return call.error;
-	for (i = 0; i < 4; i++) {	/* several times, as a preemption makes a reading inexact */
-		before = ktime_get_ns();
-		device = sidra_read64(sdev, SIDRA_REG_CLOCK);
-		after = ktime_get_ns();
-		if (after - before >= best)
-			continue;
-		best = after - before;
-		args->device_ns = device;
-		args->monotonic_ns = before + best / 2;
-		args->error_ns = best - best / 2;
-	}
-	return 0;
-}
-
-int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct sidra_ioctl_device_reset *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
-
-	if (args->flags)
-		return -EINVAL;
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-
-	CLASS(sidra_call, call)(sdev);
-	if (call.error)
-		return call.error;
-	sidra_reset_device(sdev, SIDRA_FAULT_RESET);
-	return sdev->link_gone ? -ENODEV : 0;
-}
-
 /* ---- fdinfo ---- */
 
 static void show_memory(struct drm_printer *p, struct drm_file *file)
@@ -220,7 +132,14 @@ int sidra_open(struct drm_device *drm, struct drm_file *file)
 		return -ENOMEM;
 	}
 	sfile->sdev = to_sidra(drm);
+	sfile->user = sidra_user_get(sfile->sdev, sidra_limits_caller());
+	if (!sfile->user) {
+		__free_page(sfile->dummy);
+		kfree(sfile);
+		return -ENOMEM;
+	}
 	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&sfile->vms, XA_FLAGS_ALLOC1);
 	sidra_account_init(&sfile->account);
 	file->driver_priv = sfile;
 	return 0;
@@ -230,7 +149,9 @@ void sidra_postclose(struct drm_device *drm, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;
 
+	xa_destroy(&sfile->vms);
 	xa_destroy(&sfile->ctxs);
+	sidra_user_put(sfile->sdev, sfile->user);
 	__free_page(sfile->dummy);	/* no mapping shows it, because a mapping keeps the file open */
 	kfree(sfile);
 }
@@ -241,19 +162,29 @@ static int sidra_release(struct inode *inode, struct file *filp)
 
 	/* Before DRM closes the handles: that would unbind and quiesce every buffer individually. */
 	sidra_ctx_destroy_all(file->driver_priv);
+	sidra_vm_destroy_file(file->driver_priv);
 	return drm_release(inode, filp);
 }
 
 /* ---- ioctl ---- */
 
-#define SIDRA_DEF(number, call) \
-	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
-		.cmd = SIDRA_IOCTL_##number, .func = sidra_##call##_ioctl, .name = #number }
+#define ARGS_MAX	128	/* bytes of the largest struct of a call */
 
-const struct drm_ioctl_desc sidra_ioctls[] = {
+struct sidra_ioctl_desc {
+	int (*call)(struct drm_device *drm, void *data, struct drm_file *file);
+	size_t size;
+};
+
+#define SIDRA_DEF(number, name) \
+	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
+		.call = sidra_##name##_ioctl, \
+		.size = _IOC_SIZE(SIDRA_IOCTL_##number) + BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) }
+
+static const struct sidra_ioctl_desc sidra_ioctls[] = {
 	SIDRA_DEF(DEVICE_QUERY, device_query),
-	SIDRA_DEF(DEVICE_CLOCK, device_clock),
 	SIDRA_DEF(DEVICE_RESET, device_reset),
+	SIDRA_DEF(VM_CREATE, vm_create),
+	SIDRA_DEF(VM_DESTROY, vm_destroy),
 	SIDRA_DEF(CONTEXT_CREATE, context_create),
 	SIDRA_DEF(CONTEXT_DESTROY, context_destroy),
 	SIDRA_DEF(CONTEXT_QUERY, context_query),
@@ -282,16 +213,30 @@ const struct drm_ioctl_desc sidra_ioctls[] = {
 	SIDRA_DEF(WEIGHTS_REPORT, weights_report),
 };
 
-const unsigned int sidra_ioctl_count = ARRAY_SIZE(sidra_ioctls);
+static bool is_driver_call(unsigned int cmd)
+{
+	return _IOC_TYPE(cmd) == DRM_IOCTL_BASE && _IOC_NR(cmd) >= DRM_COMMAND_BASE && _IOC_NR(cmd) < DRM_COMMAND_END;
+}
 
-/* The size and direction of a driver call must match, which drm_ioctl() does not check. */
-static bool known(unsigned int cmd)
+/* Not drm_ioctl(), which ignores what it does not know of a larger struct. */
+static long driver_call(struct file *filp, unsigned int cmd, u64 arg)
 {
 	unsigned int number = _IOC_NR(cmd) - DRM_COMMAND_BASE;
+	const struct sidra_ioctl_desc *ioctl = &sidra_ioctls[array_index_nospec(number, ARRAY_SIZE(sidra_ioctls))];
+	u64 args[ARGS_MAX / sizeof(u64)];
+	long ret;
 
-	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE || _IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
-		return true;	/* a call of DRM, which checks it */
-	return number < ARRAY_SIZE(sidra_ioctls) && sidra_ioctls[number].cmd == cmd;
+	if (number >= ARRAY_SIZE(sidra_ioctls) || !ioctl->call || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
+		return -ENOTTY;
+	if (_IOC_SIZE(cmd) < ioctl->size)
+		return -EINVAL;
+	ret = sidra_args_read(args, ioctl->size, arg, _IOC_SIZE(cmd));
+	if (ret)
+		return ret;
+	ret = drm_ioctl_kernel(filp, ioctl->call, args, 0);
+	if (sidra_args_write(arg, _IOC_SIZE(cmd), args, ioctl->size))
+		return -EFAULT;
+	return ret;
 }
 
 static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -300,10 +245,8 @@ static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct sidra_file *sfile = file->driver_priv;
 
 	atomic64_inc(&sfile->sdev->counters.ioctls);
-	if (!known(cmd))
-		return -ENOTTY;
 	/* Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or a page. */
-	return sidra_answer(sfile->sdev, drm_ioctl(filp, cmd, arg));
+	return sidra_answer(sfile->sdev, is_driver_call(cmd) ? driver_call(filp, cmd, arg) : drm_ioctl(filp, cmd, arg));
 }
 
 const struct file_operations sidra_fops = {

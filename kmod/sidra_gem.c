@@ -10,15 +10,16 @@
 #include <drm/drm_prime.h>
 
 #include "sidra_compat.h"
-#include "sidra_ctx.h"
 #include "sidra_dma.h"
 #include "sidra_drv.h"
 #include "sidra_gem.h"
 #include "sidra_l3.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
+#include "sidra_vm.h"
 
 #define SIZE_LIMIT	(SIDRA_VA_END - SIDRA_VA_BEGIN)
+#define BIND_FLAGS	(SIDRA_BIND_READ | SIDRA_BIND_WRITE | SIDRA_BIND_FIXED)
 #define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
 
 MODULE_IMPORT_NS("DMA_BUF");
@@ -175,6 +176,8 @@ static void bo_free(struct drm_gem_object *obj)
 	}
 	if (bo->part)
 		sidra_l3_free(sdev, bo->part);
+	if (bo->user)
+		sidra_user_uncharge(sdev, bo->user, SIDRA_RESOURCE_L3, obj->size);
 	if (bo->mm) {
 		unpin(bo);
 		uncharge(bo->mm, bo->pages);
@@ -190,13 +193,13 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *file)
 	struct sidra_device *sdev = to_sidra(obj->dev);
 	struct sidra_binding *binding;
 	unsigned long handle, page;
-	struct sidra_ctx *ctx;
+	struct sidra_vm *vm;
 
 	guard(mutex)(&sdev->lock);
-	xa_for_each(&sfile->ctxs, handle, ctx)
-		xa_for_each(&ctx->bindings, page, binding)
+	xa_for_each(&sfile->vms, handle, vm)
+		xa_for_each(&vm->bindings, page, binding)
 			if (binding->obj == obj)
-				sidra_binding_drop(ctx, binding);
+				sidra_binding_drop(vm, binding);
 }
 
 static struct dma_buf *no_export(struct drm_gem_object *obj, int flags)
@@ -300,13 +303,20 @@ static struct sidra_l3_part *alloc_part(struct sidra_device *sdev, u64 size)
 	return call.error ? ERR_PTR(call.error) : sidra_l3_alloc(sdev, size);
 }
 
-static struct drm_gem_object *create_local(struct sidra_device *sdev, u64 size)
+static struct drm_gem_object *create_local(struct sidra_device *sdev, struct sidra_user *user, u64 size)
 {
 	struct sidra_bo *bo = create_private(&sdev->drm, size, SIDRA_BO_LOCAL, &local_funcs);
 	struct sidra_l3_part *part;
+	int ret;
 
 	if (IS_ERR(bo))
 		return ERR_CAST(bo);
+	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_L3, size);
+	if (ret) {
+		drm_gem_object_put(&bo->base.base);
+		return ERR_PTR(ret);
+	}
+	bo->user = user;
 	part = alloc_part(sdev, size);
 	if (IS_ERR(part)) {
 		drm_gem_object_put(&bo->base.base);
@@ -326,6 +336,7 @@ static struct drm_gem_object *create_host(struct sidra_device *sdev, u64 size)
 int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_buffer_create *args = data;
+	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct drm_gem_object *obj;
 	int ret;
@@ -339,7 +350,7 @@ int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return -EINVAL;
 	args->size = PAGE_ALIGN(args->size);
 	if (args->flags & SIDRA_BUFFER_LOCAL)
-		obj = create_local(sdev, args->size);
+		obj = create_local(sdev, sfile->user, args->size);
 	else
 		obj = create_host(sdev, args->size);
 	if (IS_ERR(obj))
@@ -457,35 +468,44 @@ int sidra_buffer_close_ioctl(struct drm_device *drm, void *data, struct drm_file
 
 /* ---- Binding ---- */
 
-void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding)
+void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 {
 	struct sidra_bo *bo = to_sidra_bo(binding->obj);
 
-	lockdep_assert_held(&ctx->sdev->lock);
-	xa_erase(&ctx->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
-	sidra_mmu_unmap(ctx, binding->va, binding->size);
+	lockdep_assert_held(&vm->sdev->lock);
+	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
+	sidra_mmu_unmap(vm, binding->va, binding->size);
 	drm_gem_object_put(binding->obj);	/* after the unmap was acknowledged: this may free the memory */
 	kfree(binding);
 }
 
-static int map_binding(struct sidra_ctx *ctx, struct sidra_bo *bo, u64 va, u64 size, u64 flags)
+static int map_binding(struct sidra_vm *vm, struct sidra_bo *bo, u64 va, u64 size, u64 flags)
 {
 	if (bo->kind == SIDRA_BO_LOCAL)
-		return sidra_mmu_map_local(ctx, va, bo->part->offset, size, flags);
-	return sidra_mmu_map_sgt(ctx, va, bo->sgt, 0, size, flags);
+		return sidra_mmu_map_local(vm, va, bo->part->offset, size, flags);
+	return sidra_mmu_map_sgt(vm, va, bo->sgt, 0, size, flags);
 }
 
-static int bind(struct sidra_ctx *ctx, struct sidra_bo *bo, u32 handle, u64 flags, u64 *address)
+static int reserve(struct sidra_vm *vm, struct sidra_bo *bo, u64 fixed, u64 *va)
+{
+	u64 bus = bo->kind == SIDRA_BO_LOCAL ? bo->part->offset : sg_dma_address(bo->sgt->sgl);
+
+	if (!fixed)
+		return sidra_mmu_reserve(vm, bo->base.base.size, bus, va);
+	*va = fixed - bo->first;
+	return sidra_mmu_reserve_at(vm, *va, bo->base.base.size);
+}
+
+static int bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u64 flags, u64 fixed, u64 *address)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 	struct sidra_binding *binding;
-	u64 bus, va;
+	u64 va;
 	int ret;
 
 	if (!bo->sgt && bo->kind != SIDRA_BO_LOCAL)
 		return -ENODEV;
-	bus = bo->kind == SIDRA_BO_LOCAL ? bo->part->offset : sg_dma_address(bo->sgt->sgl);
-	ret = sidra_mmu_reserve(ctx, obj->size, bus, &va);
+	ret = reserve(vm, bo, fixed, &va);
 	if (ret)
 		return ret;
 	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
@@ -493,10 +513,10 @@ static int bind(struct sidra_ctx *ctx, struct sidra_bo *bo, u32 handle, u64 flag
 		ret = -ENOMEM;
 		goto err_unmap;
 	}
-	ret = xa_insert(&ctx->bindings, (va + bo->first) >> PAGE_SHIFT, binding, GFP_KERNEL_ACCOUNT);
+	ret = xa_insert(&vm->bindings, (va + bo->first) >> PAGE_SHIFT, binding, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_free;
-	ret = map_binding(ctx, bo, va, obj->size, flags);
+	ret = map_binding(vm, bo, va, obj->size, flags);
 	if (ret)
 		goto err_erase;
 	*binding = (struct sidra_binding){ .obj = obj, .handle = handle, .va = va, .size = obj->size };
@@ -505,11 +525,11 @@ static int bind(struct sidra_ctx *ctx, struct sidra_bo *bo, u32 handle, u64 flag
 	return 0;
 
 err_erase:
-	xa_erase(&ctx->bindings, (va + bo->first) >> PAGE_SHIFT);
+	xa_erase(&vm->bindings, (va + bo->first) >> PAGE_SHIFT);
 err_free:
 	kfree(binding);
 err_unmap:
-	sidra_mmu_unmap(ctx, va, obj->size);
+	sidra_mmu_unmap(vm, va, obj->size);
 	return ret;
 }
 
@@ -527,17 +547,18 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 {
 	struct sidra_ioctl_buffer_bind *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
-	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_vm *vm __free(sidra_vm) = NULL;
 	struct drm_gem_object *obj;
 	struct sidra_bo *bo;
-	u64 flags = SIDRA_PTE_READ;
+	u64 flags = SIDRA_PTE_READ, fixed = args->address;
 	int ret;
 
 	args->address = 0;
-	if (args->flags & ~(SIDRA_BIND_READ | SIDRA_BIND_WRITE) || args->pad || !(args->flags & SIDRA_BIND_READ))
+	if (args->flags & ~BIND_FLAGS || args->pad || args->reserved[0] || args->reserved[1] ||
+	    !(args->flags & SIDRA_BIND_READ) || !(args->flags & SIDRA_BIND_FIXED) != !fixed)
 		return -EINVAL;
-	ctx = sidra_ctx_find(file->driver_priv, args->context);
-	if (!ctx)
+	vm = sidra_vm_find(file->driver_priv, args->vm);
+	if (!vm)
 		return -ENOENT;
 	obj = drm_gem_object_lookup(file, args->handle);
 	if (!obj)
@@ -545,14 +566,17 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	bo = to_sidra_bo(obj);
 	if (args->flags & SIDRA_BIND_WRITE)
 		flags |= SIDRA_PTE_WRITE;
-	ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES : map_bo(sdev, bo);
+	if (fixed && offset_in_page(fixed) != bo->first)
+		ret = -EINVAL;
+	else
+		ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES : map_bo(sdev, bo);
 	if (!ret) {
 		CLASS(sidra_call, call)(sdev);
-		ret = call.error ?: sidra_ctx_usable(ctx);
+		ret = call.error ?: (vm->dead ? -ENOENT : 0);
 		if (!ret && !handle_refers_to(file, args->handle, obj))
 			ret = -ENOENT;
 		if (!ret)
-			ret = bind(ctx, bo, args->handle, flags, &args->address);
+			ret = bind(vm, bo, args->handle, flags, fixed, &args->address);
 	}
 	drm_gem_object_put(obj);
 	return ret;
@@ -562,21 +586,21 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 {
 	struct sidra_ioctl_buffer_unbind *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
-	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, args->context);
+	struct sidra_vm *vm __free(sidra_vm) = sidra_vm_find(file->driver_priv, args->vm);
 	struct sidra_binding *binding;
 
-	if (!ctx)
+	if (!vm)
 		return -ENOENT;
 
 	CLASS(sidra_lock, locked)(sdev);
 	if (locked.error)
 		return locked.error;
-	if (ctx->dead)
+	if (vm->dead)
 		return -ENOENT;
-	binding = xa_load(&ctx->bindings, args->address >> PAGE_SHIFT);
+	binding = xa_load(&vm->bindings, args->address >> PAGE_SHIFT);
 	if (!binding || binding->handle != args->handle ||
 	    binding->va + to_sidra_bo(binding->obj)->first != args->address)
 		return -ENOENT;
-	sidra_binding_drop(ctx, binding);
+	sidra_binding_drop(vm, binding);
 	return 0;
 }

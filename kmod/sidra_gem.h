@@ -10,9 +10,9 @@
 #include <sidra_accel.h>
 
 struct sidra_binding;
-struct sidra_ctx;
 struct sidra_device;
 struct sidra_l3_part;
+struct sidra_vm;
 
 enum sidra_bo_kind {
 	SIDRA_BO_HOST,		/* GEM shmem, also imported */
@@ -29,6 +29,7 @@ enum sidra_bo_kind {
  * @direction: direction of that mapping
  * @exporter: exporter of an import that was unmapped; holds the reference that the attachment had
  * @part: of a local buffer: its pages of L3
+ * @user: of a local buffer: who is charged for them
  * @pinned: of a user buffer: its pinned pages
  * @mm: of a user buffer: the address space that the pinned pages are charged to
  * @pages: of a user buffer: number of pages charged to @mm
@@ -45,6 +46,7 @@ struct sidra_bo {
 	struct dma_buf *exporter;
 
 	struct sidra_l3_part *part;
+	struct sidra_user *user;
 
 	struct sg_append_table pinned;
 	struct mm_struct *mm;
@@ -62,7 +64,7 @@ struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t si
 struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf);
 
 /* Removes a binding: clears its page table entries, waits until the chip no longer uses them, and drops the buffer. */
-void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding);
+void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding);
 
 /* Undoes all mappings for DMA, at the end of remove(), when no context is left. */
 void sidra_gem_unmap_all(struct sidra_device *sdev);

@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 #include "sidra_epoch.h"
 

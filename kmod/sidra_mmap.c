@@ -27,7 +27,7 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 	struct sidra_device *sdev = ctx->sdev;
 	u64 offset = (vmf->pgoff << PAGE_SHIFT) - sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
 
-	if (offset >= SIDRA_BAR_DOORBELL_STRIDE)
+	if (offset >= SIDRA_DOORBELL_PAGE_SIZE)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
 	return insert_device_page(vmf, sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset, !ctx->revoked);
@@ -53,7 +53,7 @@ void sidra_map_zap_doorbell(struct sidra_ctx *ctx)
 {
 	/* All files share the address space. Mappings of other files at this offset are zapped too, and fault in again. */
 	unmap_mapping_range(ctx->sdev->drm.anon_inode->i_mapping,
-			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0), SIDRA_BAR_DOORBELL_STRIDE, 1);
+			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0), SIDRA_DOORBELL_PAGE_SIZE, 1);
 }
 
 static vm_fault_t local_fault(struct vm_fault *vmf)
@@ -73,7 +73,7 @@ void sidra_map_show_local(struct sidra_device *sdev, bool show)
 	scoped_guard(mutex, &sdev->map_lock)
 		sdev->l3.hidden = !show;
 	/* Zaps all mappings of buffers; those of host memory fault in again. */
-	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)1 << 56, 1);
+	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)SIDRA_MAP_OWN << PAGE_SHIFT, 1);
 }
 
 const struct vm_operations_struct sidra_local_vm_ops = {
@@ -142,7 +142,7 @@ static int map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_str
 {
 	struct sidra_ctx *ctx;
 
-	if (vma->vm_end - vma->vm_start > SIDRA_BAR_DOORBELL_STRIDE)
+	if (vma->vm_end - vma->vm_start > SIDRA_DOORBELL_PAGE_SIZE)
 		return -EINVAL;
 	ctx = sidra_ctx_find(sfile, handle);
 	if (!ctx)
@@ -190,14 +190,14 @@ int sidra_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
-	u32 kind = offset >> 56, handle = offset >> 24, queue = (offset >> 12) & 0xfff;
+	u32 page = vma->vm_pgoff, kind = FIELD_GET(SIDRA_MAP_KIND, page);
+	u32 handle = FIELD_GET(SIDRA_MAP_CONTEXT, page), queue = FIELD_GET(SIDRA_MAP_QUEUE, page);
 
-	if (kind == SIDRA_MAP_GEM)
+	if (!(vma->vm_pgoff & SIDRA_MAP_OWN) || vma->vm_pgoff > U32_MAX)
 		return drm_gem_mmap(filp, vma);
 	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
-	if (!(vma->vm_flags & VM_SHARED) || offset != sidra_map_offset(kind, handle, queue))
+	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	switch (kind) {
 	case SIDRA_MAP_DOORBELL:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Mappings to user space, and their mmap offsets. GEM's fake offsets lie below all others. */
+/* Mappings to user space, and their mmap offsets. */
 #ifndef __SIDRA_MMAP_H__
 #define __SIDRA_MMAP_H__
 
+#include <linux/bitfield.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
@@ -12,18 +13,28 @@ struct sidra_ctx;
 struct sidra_device;
 struct vm_area_struct;
 
+/*
+ * The page number of an offset has 32 bits, for mmap2(2): bit 31 is set, then kind, handle of the context, and number of the
+ * queue follow. GEM's offsets, for buffers, lie below.
+ */
 enum sidra_map_kind {
-	SIDRA_MAP_GEM		= 0,
-	SIDRA_MAP_DOORBELL	= 1,
-	SIDRA_MAP_RING		= 3,
-	SIDRA_MAP_STATE		= 4
+	SIDRA_MAP_DOORBELL	= 0,
+	SIDRA_MAP_RING		= 1,
+	SIDRA_MAP_STATE		= 2
 };
 
-#define SIDRA_HANDLE_LIMIT	XA_LIMIT(1, 0x7fffffff)
+#define SIDRA_MAP_OWN		BIT(31)
+#define SIDRA_MAP_KIND		GENMASK(30, 29)
+#define SIDRA_MAP_CONTEXT	GENMASK(28, 8)
+#define SIDRA_MAP_QUEUE		GENMASK(7, 0)
+
+/* Handles of contexts and address spaces. */
+#define SIDRA_HANDLE_LIMIT	XA_LIMIT(1, FIELD_MAX(SIDRA_MAP_CONTEXT))
 
 static inline u64 sidra_map_offset(enum sidra_map_kind kind, u32 context, u32 queue)
 {
-	return (u64)kind << 56 | (u64)context << 24 | (u64)queue << 12;
+	return (u64)(SIDRA_MAP_OWN | FIELD_PREP(SIDRA_MAP_KIND, kind) | FIELD_PREP(SIDRA_MAP_CONTEXT, context) |
+		     FIELD_PREP(SIDRA_MAP_QUEUE, queue)) << PAGE_SHIFT;
 }
 
 extern const struct vm_operations_struct sidra_local_vm_ops;

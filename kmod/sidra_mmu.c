@@ -6,17 +6,18 @@
 #include "sidra_drv.h"
 #include "sidra_mmu.h"
 #include "sidra_quiesce.h"
+#include "sidra_vm.h"
 
 /* A gap behind each mapping, so that an overrun faults instead of reaching the neighbour. */
 #define GUARD	((u64)SIDRA_PAGE_SIZE)
 
 static void *table_alloc(void *owner, u64 *bus)
 {
-	struct sidra_ctx *ctx = owner;
+	struct sidra_vm *vm = owner;
 	dma_addr_t address;
 	void *table;
 
-	table = dma_alloc_coherent(ctx->sdev->drm.dev, SIDRA_PAGE_SIZE, &address, GFP_KERNEL_ACCOUNT);
+	table = dma_alloc_coherent(vm->sdev->drm.dev, SIDRA_PAGE_SIZE, &address, GFP_KERNEL_ACCOUNT);
 	if (table)
 		*bus = address;
 	return table;
@@ -24,9 +25,9 @@ static void *table_alloc(void *owner, u64 *bus)
 
 static void table_free(void *owner, void *table, u64 bus)
 {
-	struct sidra_ctx *ctx = owner;
+	struct sidra_vm *vm = owner;
 
-	dma_free_coherent(ctx->sdev->drm.dev, SIDRA_PAGE_SIZE, table, bus);
+	dma_free_coherent(vm->sdev->drm.dev, SIDRA_PAGE_SIZE, table, bus);
 }
 
 static const struct sidra_ptab_memory table_memory = {
@@ -34,22 +35,45 @@ static const struct sidra_ptab_memory table_memory = {
 	.free = table_free,
 };
 
-int sidra_mmu_init(struct sidra_ctx *ctx)
+int sidra_mmu_init(struct sidra_vm *vm)
 {
-	return sidra_ptab_init(&ctx->ptab, &table_memory, ctx);
-}
+	int ret = sidra_range_init(&vm->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END);
 
-int sidra_mmu_reserve(struct sidra_ctx *ctx, u64 size, u64 bus, u64 *va)
-{
-	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
-	int ret = sidra_range_alloc(&ctx->addresses, size + GUARD, alignment, bus & (alignment - 1), ctx->next_address, va);
-
-	if (!ret)
-		ctx->next_address = *va + size + GUARD;
+	if (ret)
+		return ret;
+	ret = sidra_ptab_init(&vm->ptab, &table_memory, vm);
+	if (ret)
+		sidra_range_fini(&vm->addresses);
 	return ret;
 }
 
-int sidra_mmu_map_sgt(struct sidra_ctx *ctx, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags)
+void sidra_mmu_fini(struct sidra_vm *vm)
+{
+	sidra_ptab_fini(&vm->ptab);
+	sidra_range_fini(&vm->addresses);
+}
+
+int sidra_mmu_reserve(struct sidra_vm *vm, u64 size, u64 bus, u64 *va)
+{
+	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+	int ret = sidra_range_alloc(&vm->addresses, size + GUARD, alignment, bus & (alignment - 1), vm->next_address, va);
+
+	if (!ret)
+		vm->next_address = *va + size + GUARD;
+	return ret;
+}
+
+int sidra_mmu_reserve_at(struct sidra_vm *vm, u64 va, u64 size)
+{
+	int ret;
+
+	if (va < SIDRA_VA_BEGIN || va > SIDRA_VA_END || size + GUARD > SIDRA_VA_END - va)
+		return -EINVAL;
+	ret = sidra_range_reserve(&vm->addresses, va, size + GUARD);
+	return ret == -ENOSPC ? -EEXIST : ret;
+}
+
+int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -65,7 +89,7 @@ int sidra_mmu_map_sgt(struct sidra_ctx *ctx, u64 va, struct sg_table *sgt, u64 f
 			continue;
 		}
 		piece = min(length - from, size);
-		ret = sidra_ptab_map(&ctx->ptab, va, bus + from, piece, flags);
+		ret = sidra_ptab_map(&vm->ptab, va, bus + from, piece, flags);
 		if (ret)
 			return ret;
 		from = 0;
@@ -77,18 +101,21 @@ int sidra_mmu_map_sgt(struct sidra_ctx *ctx, u64 va, struct sg_table *sgt, u64 f
 	return -EINVAL;	/* the table is shorter than the object */
 }
 
-int sidra_mmu_map_local(struct sidra_ctx *ctx, u64 va, u64 offset, u64 size, u64 flags)
+int sidra_mmu_map_local(struct sidra_vm *vm, u64 va, u64 offset, u64 size, u64 flags)
 {
-	return sidra_ptab_map(&ctx->ptab, va, offset, size, flags | SIDRA_PTE_LOCAL);
+	return sidra_ptab_map(&vm->ptab, va, offset, size, flags | SIDRA_PTE_LOCAL);
 }
 
-void sidra_mmu_unmap(struct sidra_ctx *ctx, u64 va, u64 size)
+void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size)
 {
-	lockdep_assert_held(&ctx->sdev->lock);
-	sidra_ptab_unmap(&ctx->ptab, va, size);
-	sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
-	sidra_ptab_free_unlinked(&ctx->ptab);
-	sidra_range_free(&ctx->addresses, va, size + GUARD);
+	struct sidra_ctx *ctx;
+
+	lockdep_assert_held(&vm->sdev->lock);
+	sidra_ptab_unmap(&vm->ptab, va, size);
+	list_for_each_entry(ctx, &vm->ctxs, vm_link)
+		sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
+	sidra_ptab_free_unlinked(&vm->ptab);
+	sidra_range_free(&vm->addresses, va, size + GUARD);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

@@ -22,7 +22,7 @@ static bool plausible(const struct sidra_nvm *nvm, const struct sidra_nvm_entry 
 	if (entry->uid >= nvm->next_uid || !entry->rows || !entry->cols || entry->encoding > SIDRA_ENCODING_OFFSET)
 		return false;
 	return entry->tile_count == sidra_tile_count(entry->rows, entry->cols, entry->encoding) &&
-	       entry->data_size <= SIDRA_NVM_DATA_MAX && entry->data_offset % DATA_ALIGNMENT == 0;
+	       entry->data_size <= SIDRA_WEIGHTS_DATA_MAX && entry->data_offset % DATA_ALIGNMENT == 0;
 }
 
 static int load_entries(struct sidra_nvm *nvm)
@@ -38,7 +38,7 @@ static int load_entries(struct sidra_nvm *nvm)
 	for (i = 0; !ret && i < SIDRA_NVM_ENTRIES; i++) {
 		const struct sidra_nvm_entry *entry = &all[i];
 
-		if (!entry->uid || !plausible(nvm, entry) || sidra_nvm_find(nvm, entry->name) >= 0 ||
+		if (!entry->uid || !plausible(nvm, entry) || sidra_nvm_find(nvm, entry->owner, entry->name) >= 0 ||
 		    sidra_nvm_find_uid(nvm, entry->uid) >= 0)
 			continue;
 		if (entry->data_size) {
@@ -106,12 +106,12 @@ int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid)
 	return 0;
 }
 
-int sidra_nvm_find(const struct sidra_nvm *nvm, const char *name)
+int sidra_nvm_find(const struct sidra_nvm *nvm, u32 owner, const char *name)
 {
 	int i;
 
 	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
-		if (nvm->entries[i].uid && !strcmp(nvm->entries[i].name, name))
+		if (nvm->entries[i].uid && nvm->entries[i].owner == owner && !strcmp(nvm->entries[i].name, name))
 			return i;
 	return -ENOENT;
 }
@@ -130,7 +130,7 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 {
 	int ret, number;
 
-	if (sidra_nvm_find(nvm, entry->name) >= 0)
+	if (sidra_nvm_find(nvm, entry->owner, entry->name) >= 0)
 		return -EEXIST;
 	number = sidra_nvm_find_uid(nvm, 0);
 	if (number < 0)
@@ -171,12 +171,18 @@ int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 	return 0;
 }
 
-u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin)
+u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user)
 {
-	u32 bits = user == entry->owner ? entry->mode >> 6 : entry->mode;	/* there is no group: everybody else is "other" */
+	/* There is no group: everybody else is "other". */
+	u32 bits = user->uid == entry->owner ? entry->mode >> 6 : entry->mode;
 
-	if (admin)
+	if (user->admin)
 		return SIDRA_WEIGHTS_RIGHTS;
 	return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0) |
 	       (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0);
+}
+
+bool sidra_nvm_visible(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user)
+{
+	return user->uid == entry->owner || sidra_nvm_rights(entry, user);
 }

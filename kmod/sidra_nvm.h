@@ -8,7 +8,6 @@
 #define SIDRA_NVM_ENTRIES_OFFSET	((u64)sizeof(struct sidra_nvm_super))
 #define SIDRA_NVM_DATA_OFFSET \
 	(SIDRA_NVM_ENTRIES_OFFSET + (u64)SIDRA_NVM_ENTRIES * sizeof(struct sidra_nvm_entry))
-#define SIDRA_NVM_DATA_MAX		(1u << 20)	/* bytes kept with one object */
 
 /* Accesses to non-volatile memory; each returns 0 or -errno. */
 struct sidra_nvm_store {
@@ -50,16 +49,28 @@ static inline bool sidra_nvm_fresh(const struct sidra_nvm *nvm)
 /* Assigns a uid that was never used on this array; 0 or -errno. */
 int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid);
 
-/* Number of an entry, or -ENOENT. */
-int sidra_nvm_find(const struct sidra_nvm *nvm, const char *name);
+/* Number of an entry, or -ENOENT. Each user has names of its own. */
+int sidra_nvm_find(const struct sidra_nvm *nvm, u32 owner, const char *name);
 int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
 
 /* Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO, -ENOMEM. */
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
 
+/**
+ * struct sidra_nvm_user - who asks for an object
+ * @uid: in the initial user namespace
+ * @admin: may do everything
+ */
+struct sidra_nvm_user {
+	u32 uid;
+	bool admin;
+};
+
 /* The rights (SIDRA_WEIGHTS_*) that owner and mode grant to a user. */
-u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin);
+u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user);
+/* Whether a user may know of an entry: its owner, and who has any rights. */
+bool sidra_nvm_visible(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user);
 
 /* Outputs of a tile, inputs of a tile, and tiles of an object. */
 static inline u32 sidra_tile_outputs(u32 encoding)

@@ -24,5 +24,6 @@
 #endif
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 #endif

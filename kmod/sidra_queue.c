@@ -237,13 +237,14 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	clear_entry(&ctx->queue_table[queue->number]);
 	xa_erase(&ctx->queues, queue->number);
 	sdev->queue_count--;
+	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
 	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
 	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);	/* read by its owner */
 	sidra_point_detach(sdev, &queue->point);
 	sidra_submit_fini(queue);
 	sidra_use_end(&queue->use);
 	if (queue->ring_va)
-		sidra_mmu_unmap(ctx, queue->ring_va, queue->ring_size);
+		sidra_mmu_unmap(ctx->vm, queue->ring_va, queue->ring_size);
 	unmap_memory(queue);
 	sidra_queue_put(queue);
 }
@@ -275,15 +276,15 @@ static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	u64 plain = queue->report_offset ?: queue->ring_size, va;
 	int ret;
 
-	ret = sidra_mmu_reserve(ctx, queue->ring_size, sg_dma_address(queue->sgt.sgl), &va);
+	ret = sidra_mmu_reserve(ctx->vm, queue->ring_size, sg_dma_address(queue->sgt.sgl), &va);
 	if (ret)
 		return ret;
-	ret = sidra_mmu_map_sgt(ctx, va, &queue->sgt, 0, plain, SIDRA_PTE_READ);
+	ret = sidra_mmu_map_sgt(ctx->vm, va, &queue->sgt, 0, plain, SIDRA_PTE_READ);
 	if (!ret && queue->report_offset)
-		ret = sidra_mmu_map_sgt(ctx, va + plain, &queue->sgt, plain, queue->ring_size - plain,
+		ret = sidra_mmu_map_sgt(ctx->vm, va + plain, &queue->sgt, plain, queue->ring_size - plain,
 					SIDRA_PTE_READ | SIDRA_PTE_WRITE);
 	if (ret)
-		sidra_mmu_unmap(ctx, va, queue->ring_size);
+		sidra_mmu_unmap(ctx->vm, va, queue->ring_size);
 	else
 		queue->ring_va = va;
 	return ret;
@@ -321,6 +322,10 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 	if (!ret) {
 		queue->point.state->generation = ctx->generation;
 		queue->point.state->epoch = next_epoch(ctx);
+		queue->point.state->timeline = args->start;
+		queue->reserved = args->start;
+		queue->published = args->start;
+		*sidra_queue_index(queue) = args->start;
 		sidra_epochs_init(&queue->point.epochs, queue->point.state->epoch);
 		return queue;
 	}
@@ -342,15 +347,21 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 		       GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EMFILE : ret;
+	ret = sidra_user_charge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
+	if (ret) {
+		xa_erase(&ctx->queues, number);
+		return ret;
+	}
 	queue = alloc_queue(ctx, args, number);
 	if (IS_ERR(queue)) {
+		sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
 		xa_erase(&ctx->queues, number);
 		return PTR_ERR(queue);
 	}
 	sdev->queue_count++;
 	sidra_point_attach(sdev, &queue->point);
 	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
-	install(ctx, queue, 0);
+	install(ctx, queue, args->start);
 	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* cannot fail: the entry is allocated */
 	sidra_watch(sdev);
 
@@ -377,8 +388,9 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->report_offset = 0;
 	args->state_offset = 0;
 	if ((args->flags & ~SIDRA_QUEUE_REPORTS) || args->kind > SIDRA_QUEUE_KERNEL ||
-	    args->ring_log2 < SIDRA_HW_QUEUE_LOG2_MIN || args->ring_log2 > SIDRA_HW_QUEUE_LOG2_MAX ||
-	    args->priority >= SIDRA_PRIORITIES)
+	    args->ring_log2 < SIDRA_QUEUE_LOG2_MIN || args->ring_log2 > SIDRA_QUEUE_LOG2_MAX ||
+	    args->priority >= SIDRA_PRIORITIES || args->start > SIDRA_QUEUE_START_MAX || args->reserved[0] ||
+	    args->reserved[1])
 		return -EINVAL;
 	if ((args->flags & SIDRA_QUEUE_REPORTS) && args->kind == SIDRA_QUEUE_KERNEL)
 		return -EINVAL;	/* the report ring of a kernel queue could not be mapped */
@@ -490,14 +502,15 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	struct sidra_ioctl_queue_query *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
+	const u32 flags = args->flags, pad = args->pad;
 
-	args->run_state = 0;
-	args->timeline = 0;
-	args->progress = 0;
-	memset(&args->fault, 0, sizeof(args->fault));
-	args->epoch = 0;
-	args->pad = 0;
-	if (args->flags)
+	*args = (struct sidra_ioctl_queue_query){
+		.context = args->context,
+		.queue = args->queue,
+		.flags = flags,
+		.pad = pad,
+	};
+	if (flags || pad)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	queue = ctx ? sidra_queue_find(ctx, args->queue) : NULL;
@@ -507,6 +520,12 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	args->timeline = sidra_point_timeline(&queue->point);
 	args->epoch = sidra_epochs_current(&queue->point.epochs);
 	args->progress = READ_ONCE(queue->point.state->progress);
+	args->kind = queue->kind;
+	args->ring_log2 = queue->ring_log2;
+	args->priority = queue->priority;
+	args->queue_flags = queue->report_offset ? SIDRA_QUEUE_REPORTS : 0;
+	/* The index of a kernel queue is freed when it is destroyed. */
+	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ? READ_ONCE(queue->reserved) : READ_ONCE(*sidra_queue_index(queue));
 	if (sidra_point_stopped(&queue->point))
 		args->fault = queue->point.state->fault;
 	return 0;

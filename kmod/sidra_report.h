@@ -10,4 +10,7 @@
  */
 int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32 rows);
 
+/* Translates a report that was checked. */
+void sidra_report_translate(const struct sidra_hw_xbar_report *from, struct sidra_weights_tile *to);
+
 #endif

@@ -180,12 +180,15 @@ static void mark_unerased(struct sidra_store *store, u32 xbar)
 
 /* ---- Objects ---- */
 
-static struct sidra_object *alloc_object(struct sidra_device *sdev, u64 uid, u32 rows, u32 cols, u32 encoding)
+/* The crossbars are charged to @user already; freeing the object undoes that. */
+static struct sidra_object *alloc_object(struct sidra_device *sdev, struct sidra_user *user, u64 uid, u32 rows, u32 cols,
+					 u32 encoding)
 {
 	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 
 	if (!object)
 		return NULL;
+	object->user = user;
 	object->uid = uid;
 	object->rows = rows;
 	object->cols = cols;
@@ -212,6 +215,8 @@ static void free_tiles(struct sidra_device *sdev, struct sidra_object *object)
 
 static void free_object(struct sidra_device *sdev, struct sidra_object *object)
 {
+	if (object->user)	/* otherwise the device was removed */
+		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 	free_tiles(sdev, object);
 	list_del(&object->link);
 	kfree(object);
@@ -276,7 +281,8 @@ static int take_wanted(struct sidra_store *store, struct sidra_object *object, c
 	return ret;
 }
 
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding, const u32 *wanted)
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user, u32 rows, u32 cols, u32 encoding,
+					const u32 *wanted)
 {
 	struct sidra_store *store = &sdev->store;
 	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
@@ -290,12 +296,14 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32
 		return ERR_PTR(ret);
 	if (needed > store->xbars.free)
 		return ERR_PTR(-ENOSPC);
-	ret = sidra_nvm_take_uid(&store->nvm, &uid);
+	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?: sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 	if (ret)
 		return ERR_PTR(ret);
-	object = alloc_object(sdev, uid, rows, cols, encoding);
-	if (!object)
+	object = alloc_object(sdev, user, uid, rows, cols, encoding);
+	if (!object) {
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 		return ERR_PTR(-ENOMEM);
+	}
 	ret = wanted ? take_wanted(store, object, wanted) : take_free(store, object);
 	if (ret) {
 		free_object(sdev, object);
@@ -364,8 +372,8 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 
 /* ---- Names ---- */
 
-int sidra_store_publish(struct sidra_device *sdev, struct sidra_object *object, struct sidra_nvm_entry *entry,
-			const void *data, u64 size)
+int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user, struct sidra_object *object,
+			struct sidra_nvm_entry *entry, const void *data, u64 size)
 {
 	u32 programmed, total;
 	int ret;
@@ -378,24 +386,38 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_object *object, 
 	if (programmed != total)
 		return -ENODATA;
 	entry->uid = object->uid;
+	entry->owner = user->uid;
 	entry->rows = object->rows;
 	entry->cols = object->cols;
 	entry->encoding = object->encoding;
 	entry->tile_count = object->tile_count;
+	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	if (ret)
+		return ret;
 	ret = sidra_nvm_add(&sdev->store.nvm, entry, data, size);
+	if (ret < 0)
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	return min(ret, 0);
 }
 
-int sidra_store_open(struct sidra_device *sdev, const char *name, u32 rights, u32 user, bool admin,
+/* Returns the number of an entry that the user may know of, or -ENOENT. */
+static int find_visible(const struct sidra_nvm *nvm, u32 owner, const char *name, const struct sidra_nvm_user *user)
+{
+	int number = sidra_nvm_find(nvm, owner, name);
+
+	return number < 0 || sidra_nvm_visible(&nvm->entries[number], user) ? number : -ENOENT;
+}
+
+int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights, const struct sidra_nvm_user *user,
 		     struct sidra_object **object)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = sidra_nvm_find(&store->nvm, name);
+	int number = find_visible(&store->nvm, owner, name, user);
 	struct sidra_object *found;
 
 	if (number < 0)
 		return number;
-	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user, admin))
+	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user))
 		return -EACCES;
 	found = find_object(store, store->nvm.entries[number].uid);
 	if (!found || found->damaged)
@@ -405,23 +427,26 @@ int sidra_store_open(struct sidra_device *sdev, const char *name, u32 rights, u3
 	return number;
 }
 
-int sidra_store_unlink(struct sidra_device *sdev, const char *name, bool evict, u32 user, bool admin)
+int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict, const struct sidra_nvm_user *user)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = sidra_nvm_find(&store->nvm, name), ret;
+	int number = find_visible(&store->nvm, owner, name, user), ret;
 	struct sidra_object *object;
 
 	if (number < 0)
 		return number;
-	if (!admin && user != store->nvm.entries[number].owner)
+	if (!user->admin && user->uid != owner)
 		return -EACCES;
 	object = find_object(store, store->nvm.entries[number].uid);
 	if (evict && object && (object->handles || object->descriptors))
 		return -EBUSY;
 	ret = sidra_nvm_remove(&store->nvm, number);
-	if (!ret && object)
+	if (ret)
+		return ret;
+	sidra_user_forget_name(sdev, owner);
+	if (object)
 		release_if_unused(sdev, object);
-	return ret;
+	return 0;
 }
 
 int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data)
@@ -459,6 +484,26 @@ static int find_tiles(struct sidra_device *sdev)
 	return erase_marked(sdev, false);
 }
 
+/* Charges the owner for an entry of the directory and its crossbars. */
+static int load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
+{
+	struct sidra_user *user = sidra_user_get(sdev, entry->owner);
+	int ret = 0;
+
+	if (!user)
+		return -ENOMEM;
+	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	if (entry->tile_count <= sdev->store.xbars.total) {
+		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
+		if (!alloc_object(sdev, user, entry->uid, entry->rows, entry->cols, entry->encoding)) {
+			sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
+			ret = -ENOMEM;
+		}
+	}
+	sidra_user_put(sdev, user);
+	return ret;
+}
+
 static int load(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
@@ -469,11 +514,11 @@ static int load(struct sidra_device *sdev)
 	if (sidra_nvm_fresh(&store->nvm))
 		return 0;	/* no uid was ever assigned, so the crossbars are empty */
 	for (i = 0; i < SIDRA_NVM_ENTRIES; i++) {
-		const struct sidra_nvm_entry *entry = &store->nvm.entries[i];
-
-		if (entry->uid && entry->tile_count <= store->xbars.total &&
-		    !alloc_object(sdev, entry->uid, entry->rows, entry->cols, entry->encoding))
-			return -ENOMEM;
+		if (!store->nvm.entries[i].uid)
+			continue;
+		ret = load_entry(sdev, &store->nvm.entries[i]);
+		if (ret)
+			return ret;
 	}
 	ret = find_tiles(sdev);
 	if (ret)
@@ -513,10 +558,16 @@ void sidra_store_fini(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 	struct sidra_object *object, *next;
+	u32 i;
 
 	if (!store->objects.next)
 		return;	/* never initialised */
+	for (i = 0; store->nvm.entries && i < SIDRA_NVM_ENTRIES; i++)
+		if (store->nvm.entries[i].uid)
+			sidra_user_forget_name(sdev, store->nvm.entries[i].owner);
 	list_for_each_entry_safe(object, next, &store->objects, link) {
+		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
+		object->user = NULL;
 		free_tiles(sdev, object);
 		list_del_init(&object->link);
 		object->gone = true;

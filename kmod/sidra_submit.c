@@ -9,6 +9,7 @@
 
 #include <drm/drm_syncobj.h>
 
+#include "sidra_args.h"
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
@@ -25,7 +26,7 @@
 
 static unsigned int job_timeout_ms = 10000;
 module_param(job_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(job_timeout_ms, "longest device time of a job with fences, also without a deadline in SUBMIT (ms)");
+MODULE_PARM_DESC(job_timeout_ms, "longest device time of a job with fences, also without a limit in SUBMIT (ms)");
 
 struct sidra_dep {
 	struct dma_fence_cb cb;
@@ -531,10 +532,12 @@ struct sidra_out {
 	int fd;
 };
 
-static int read_point(u64 array, u32 i, struct sidra_syncobj_point *point)
+static int read_point(const struct sidra_ioctl_submit *args, u64 array, u32 i, struct sidra_syncobj_point *point)
 {
-	if (copy_from_user(point, u64_to_user_ptr(array) + (u64)i * sizeof(*point), sizeof(*point)))
-		return -EFAULT;
+	int ret = sidra_args_read(point, sizeof(*point), array + (u64)i * args->point_stride, args->point_stride);
+
+	if (ret)
+		return ret;
 	return point->pad ? -EINVAL : 0;
 }
 
@@ -556,7 +559,7 @@ static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *
 	int ret;
 
 	for (i = 0; i < args->in_count; i++) {
-		ret = read_point(args->in_points, i, &point);
+		ret = read_point(args, args->in_points, i, &point);
 		if (ret)
 			return ret;
 		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
@@ -594,7 +597,7 @@ static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioc
 	spin_lock_init(&job->lock);
 	job->arm.fire = job_fire;
 	job->arm.sleeper = true;
-	job->limit_ns = args->deadline ?: (u64)job_timeout_ms * NSEC_PER_MSEC;
+	job->limit_ns = args->limit_ns ?: (u64)job_timeout_ms * NSEC_PER_MSEC;
 	job->limit_ns = min_t(u64, job->limit_ns, (u64)job_timeout_ms * NSEC_PER_MSEC);
 	atomic_set(&job->waiting, 1);
 	ret = collect_deps(file, args, job);
@@ -628,7 +631,7 @@ static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioc
 		return ERR_PTR(-ENOMEM);
 	out->fd = -1;
 	for (i = 0; i < args->out_count && !ret; i++) {
-		ret = read_point(args->out_points, i, &point);
+		ret = read_point(args, args->out_points, i, &point);
 		if (ret)
 			break;
 		out->syncobj[i] = drm_syncobj_find(file, point.handle);
@@ -733,13 +736,18 @@ static int submit_with_fences(struct drm_file *file, struct sidra_ioctl_submit *
 
 static int check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
 {
-	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || !args->count || args->count > SUBMIT_MAX || out_fence_fd != -1)
+	u32 points = args->in_count + args->out_count;
+
+	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || args->reserved[0] || args->reserved[1] ||
+	    !args->count || args->count > SUBMIT_MAX || args->packet_stride != SIDRA_CMD_SIZE || out_fence_fd != -1)
 		return -EINVAL;
 	if (args->in_count > POINTS_MAX || args->out_count > POINTS_MAX)
 		return -EINVAL;
 	if ((args->in_points && !args->in_count) || (args->out_points && !args->out_count))
 		return -EINVAL;
-	return 0;
+	if (!points && !args->point_stride)
+		return 0;
+	return sidra_args_stride(args->point_stride, sizeof(struct sidra_syncobj_point));
 }
 
 static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct sidra_queue *queue)

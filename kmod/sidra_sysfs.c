@@ -13,11 +13,6 @@
 #include "sidra_telemetry.h"
 #include "sidra_update.h"
 
-struct sidra_device *sidra_of_node(struct device *node)
-{
-	return container_of(node, struct sidra_device, node);
-}
-
 /* ---- Constant ---- */
 
 static ssize_t uuid_show(struct device *node, struct device_attribute *attr, char *text)
@@ -192,6 +187,7 @@ static const struct attribute_group group = {
 
 const struct attribute_group *sidra_node_groups[] = {
 	&group,
+	&sidra_limits_group,
 	&sidra_manage_group,
 	NULL
 };

@@ -10,8 +10,6 @@ struct sidra_device;
 /* Attributes of the node, /sys/class/sidra/sidraN. */
 extern const struct attribute_group *sidra_node_groups[];
 
-struct sidra_device *sidra_of_node(struct device *node);
-
 void sidra_sysfs_init(struct sidra_device *sdev);
 /* Called before the node is removed: afterwards nobody waits in an attribute. */
 void sidra_sysfs_end(struct sidra_device *sdev);

@@ -6,6 +6,7 @@
 #include <linux/mutex.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 struct sidra_device;
 

@@ -279,23 +279,37 @@ struct uring_sqe {
 	struct sidra_uring_cmd cmd;
 	union sidra_cmd packet;
 	u64 address;
-	u32 bytes;	/* WAIT_VALUE: the epoch */
+	u32 length;	/* WAIT_VALUE: the epoch */
 };
+
+/* Parts of the SQE that the command does not use must be zero. */
+static int check_unused(const struct io_uring_cmd *cmd, const struct uring_sqe *sqe, unsigned int issue_flags)
+{
+	bool fixed = cmd->flags & IORING_URING_CMD_FIXED, submits = cmd->cmd_op == SIDRA_URING_SUBMIT;
+
+	if (sqe->cmd.flags || (fixed && !submits) || (!fixed && sqe->address) || (submits && sqe->cmd.value))
+		return -EINVAL;
+	if (cmd->cmd_op == SIDRA_URING_CANCEL && sqe->length)
+		return -EINVAL;
+	if ((issue_flags & IO_URING_F_SQE128) && (fixed || !submits) && memchr_inv(&sqe->packet, 0, sizeof(sqe->packet)))
+		return -EINVAL;
+	return 0;
+}
 
 static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_queue *queue,
 	       unsigned int issue_flags)
 {
 	switch (cmd->cmd_op) {
 	case SIDRA_URING_SUBMIT:
-		if (sqe->cmd.value || queue->kind != SIDRA_QUEUE_KERNEL)
+		if (queue->kind != SIDRA_QUEUE_KERNEL)
 			return -EINVAL;
 		if (cmd->flags & IORING_URING_CMD_FIXED)
-			return submit_fixed(cmd, queue, sqe->address, sqe->bytes, issue_flags);
-		if (!(issue_flags & IO_URING_F_SQE128))
+			return submit_fixed(cmd, queue, sqe->address, sqe->length, issue_flags);
+		if (!(issue_flags & IO_URING_F_SQE128) || sqe->length != sizeof(sqe->packet))
 			return -EINVAL;
 		return submit(cmd, queue, &sqe->packet, 1, issue_flags);
 	case SIDRA_URING_WAIT_VALUE:
-		return wait_value(cmd, queue, sqe->bytes, sqe->cmd.value, issue_flags);
+		return wait_value(cmd, queue, sqe->length, sqe->cmd.value, issue_flags);
 	case SIDRA_URING_CANCEL:
 		return cancel_value(queue, sqe->cmd.value);
 	default:
@@ -308,7 +322,10 @@ static int run_known(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, stru
 {
 	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(sfile, sqe->cmd.context);
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
+	int ret = check_unused(cmd, sqe, issue_flags);
 
+	if (ret)
+		return ret;
 	if (!ctx)
 		return -ENOENT;
 	if (READ_ONCE(ctx->lost) && cmd->cmd_op != SIDRA_URING_CANCEL)
@@ -338,7 +355,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (issue_flags & IO_URING_F_SQE128)
 		memcpy(&sqe.packet, &layout->packet, sizeof(sqe.packet));
 	sqe.address = READ_ONCE(cmd->sqe->addr);
-	sqe.bytes = READ_ONCE(cmd->sqe->len);
+	sqe.length = READ_ONCE(cmd->sqe->len);
 	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
 	ret = run_known(cmd, &sqe, sfile, issue_flags);

@@ -10,6 +10,7 @@
 #include <linux/spinlock.h>
 
 #include <sidra_accel.h>
+#include <sidra_hw.h>
 
 struct drm_file;
 struct drm_printer;

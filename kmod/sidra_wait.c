@@ -10,13 +10,13 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "sidra_args.h"
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
 #include "sidra_trace.h"
 
 #define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* the delay that a lost interrupt causes */
-#define STRIDE_MAX	4096u
 #define FEW		2u	/* items that fit on the stack */
 
 /* ---- WAIT ---- */
@@ -135,10 +135,10 @@ static void trace_wait_end(const struct item *item, int result)
 
 static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
 {
-	int ret = copy_struct_from_user(item, sizeof(*item), u64_to_user_ptr(from), stride);
+	int ret = sidra_args_read(item, sizeof(*item), from, stride);
 
 	if (ret)
-		return ret == -E2BIG ? -EINVAL : ret;
+		return ret;
 	return item->pad || !item->epoch ? -EINVAL : 0;
 }
 
@@ -161,7 +161,7 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	args->index = 0;
 	if ((args->flags & ~SIDRA_WAIT_ALL) || !args->count || args->count > SIDRA_WAIT_MAX ||
-	    args->stride < sizeof(item) || args->stride > STRIDE_MAX)
+	    sidra_args_stride(args->stride, sizeof(item)))
 		return -EINVAL;
 	if (args->count > FEW) {
 		many = kcalloc(args->count, sizeof(*many), GFP_KERNEL_ACCOUNT);

@@ -8,9 +8,11 @@
 #include <linux/uaccess.h>
 #include <linux/uuid.h>
 
+#include "sidra_args.h"
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_quiesce.h"
+#include "sidra_report.h"
 #include "sidra_store.h"
 #include "sidra_weights.h"
 
@@ -26,9 +28,25 @@ struct sidra_weights_handle {
 
 #define INDEX_LIMIT	XA_LIMIT(1, SIDRA_WEIGHTS_MAX - 1)
 
-static u32 user_id(void)
+static struct sidra_nvm_user caller(void)
 {
-	return from_kuid(&init_user_ns, current_euid());
+	return (struct sidra_nvm_user){ .uid = sidra_limits_caller(), .admin = capable(CAP_SYS_ADMIN) };
+}
+
+/* The owner that a call names, in the initial user namespace; -EINVAL if the caller's user namespace has no such user. */
+static int read_owner(u32 owner, u32 *uid)
+{
+	kuid_t kuid;
+
+	if (owner == SIDRA_OWNER_CALLER) {
+		*uid = sidra_limits_caller();
+		return 0;
+	}
+	kuid = make_kuid(current_user_ns(), owner);
+	if (!uid_valid(kuid))
+		return -EINVAL;
+	*uid = from_kuid(&init_user_ns, kuid);
+	return 0;
 }
 
 static bool valid_rights(u32 rights)
@@ -97,13 +115,13 @@ void sidra_weights_drop_all(struct sidra_ctx *ctx)
 
 /* ---- Arguments and results ---- */
 
-static int read_name(u64 address, char name[SIDRA_NVM_NAME_MAX + 1])
+static int read_name(u64 address, char name[SIDRA_WEIGHTS_NAME_MAX + 1])
 {
-	long length = strncpy_from_user(name, u64_to_user_ptr(address), SIDRA_NVM_NAME_MAX + 1);
+	long length = strncpy_from_user(name, u64_to_user_ptr(address), SIDRA_WEIGHTS_NAME_MAX + 1);
 
 	if (length < 0)
 		return length;
-	return length == 0 || length > SIDRA_NVM_NAME_MAX ? -EINVAL : 0;
+	return length == 0 || length > SIDRA_WEIGHTS_NAME_MAX ? -EINVAL : 0;
 }
 
 /* Returns NULL if @size is 0. Unlike vmemdup_user(), charges the memory to the caller, because a descriptor may keep it. */
@@ -111,7 +129,7 @@ static void *read_data(u64 address, u64 size)
 {
 	void *data;
 
-	if (size > SIDRA_NVM_DATA_MAX)
+	if (size > SIDRA_WEIGHTS_DATA_MAX)
 		return ERR_PTR(-EINVAL);
 	if (!size)
 		return NULL;
@@ -155,20 +173,22 @@ static u32 *read_wanted(const struct sidra_device *sdev, const struct sidra_ioct
 {
 	u64 tiles = sidra_tile_count(args->rows, args->cols, args->encoding);
 	u32 *wanted;
+	int ret;
 
 	if (!args->xbar_ids)
-		return NULL;
-	if (given != tiles)
+		return args->xbar_stride ? ERR_PTR(-EINVAL) : NULL;
+	if (given != tiles || sidra_args_stride(args->xbar_stride, sizeof(*wanted)))
 		return ERR_PTR(-EINVAL);
 	if (tiles > sidra_xbars_of(&sdev->chip.info))
 		return ERR_PTR(-ENOSPC);
 	wanted = kvmalloc_array(tiles, sizeof(*wanted), GFP_KERNEL_ACCOUNT);
 	if (!wanted)
 		return ERR_PTR(-ENOMEM);
-	if (!copy_from_user(wanted, u64_to_user_ptr(args->xbar_ids), tiles * sizeof(*wanted)))
+	ret = sidra_args_read_array(wanted, sizeof(*wanted), args->xbar_ids, tiles, args->xbar_stride);
+	if (!ret)
 		return wanted;
 	kvfree(wanted);
-	return ERR_PTR(-EFAULT);
+	return ERR_PTR(ret);
 }
 
 /* ---- Calls ---- */
@@ -198,7 +218,7 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	args->index = 0;
 	args->xbars = 0;
 	args->uid = 0;
-	if (args->flags || !valid_rights(args->rights) || args->encoding > SIDRA_ENCODING_OFFSET || !args->rows ||
+	if (args->flags || args->pad || !valid_rights(args->rights) || args->encoding > SIDRA_ENCODING_OFFSET || !args->rows ||
 	    !args->cols)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
@@ -212,7 +232,7 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
-	object = sidra_store_create(sdev, args->rows, args->cols, args->encoding, wanted);
+	object = sidra_store_create(sdev, ctx->user, args->rows, args->cols, args->encoding, wanted);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	ret = install(ctx, object, args->rights, &args->index);
@@ -235,7 +255,7 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	int ret;
 
 	memset(args->uuid, 0, sizeof(args->uuid));
-	if (args->flags || args->mode & ~0777u || args->data_size > SIDRA_NVM_DATA_MAX)
+	if (args->flags || args->mode & ~0777u || args->data_size > SIDRA_WEIGHTS_DATA_MAX)
 		return -EINVAL;
 	ret = read_name(args->name, entry.name);
 	if (ret)
@@ -249,7 +269,6 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	uuid_gen(&uuid);
 	export_uuid(entry.uuid, &uuid);
 	memcpy(entry.hash, args->hash, sizeof(entry.hash));
-	entry.owner = user_id();
 	entry.mode = args->mode;
 	entry.created_s = ktime_get_real_seconds();
 
@@ -261,24 +280,24 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return PTR_ERR(handle);
 	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
 		return -EACCES;
-	ret = sidra_store_publish(sdev, handle->object, &entry, kept, args->data_size);
+	ret = sidra_store_publish(sdev, ctx->user, handle->object, &entry, kept, args->data_size);
 	if (!ret)
 		memcpy(args->uuid, entry.uuid, sizeof(args->uuid));
 	return ret;
 }
 
-static int take_named(struct sidra_ctx *ctx, const char *name, u32 rights, struct sidra_object **object, void **kept,
-		      u64 *size)
+static int take_named(struct sidra_ctx *ctx, u32 owner, const char *name, u32 rights, struct sidra_object **object,
+		      void **kept, u64 *size)
 {
+	const struct sidra_nvm_user user = caller();
 	struct sidra_device *sdev = ctx->sdev;
-	bool admin = capable(CAP_SYS_ADMIN);
 	int number, ret;
 
 	CLASS(sidra_call, call)(sdev);
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
-	number = sidra_store_open(sdev, name, rights, user_id(), admin, object);
+	number = sidra_store_open(sdev, owner, name, rights, &user, object);
 	if (number < 0)
 		return number;
 	*size = sdev->store.nvm.entries[number].data_size;
@@ -294,10 +313,10 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	void *kept __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_open *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	char name[SIDRA_NVM_NAME_MAX + 1];
+	char name[SIDRA_WEIGHTS_NAME_MAX + 1];
 	struct sidra_object *object, shape;	/* a copy, because another thread may destroy the handle meanwhile */
 	u64 room = args->data_size, size;
-	u32 index;
+	u32 index, owner;
 	int ret;
 
 	args->rows = 0;
@@ -307,15 +326,15 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->index = 0;
 	args->uid = 0;
 	args->data_size = 0;
-	if (args->flags || !valid_rights(args->rights))
+	if (args->flags || args->pad || !valid_rights(args->rights))
 		return -EINVAL;
-	ret = read_name(args->name, name);
+	ret = read_owner(args->owner, &owner) ?: read_name(args->name, name);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	ret = take_named(ctx, name, args->rights, &object, &kept, &size);
+	ret = take_named(ctx, owner, name, args->rights, &object, &kept, &size);
 	if (ret)
 		return ret;
 	shape = *object;
@@ -337,18 +356,19 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 {
 	struct sidra_ioctl_weights_unlink *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
-	bool admin = capable(CAP_SYS_ADMIN);
-	char name[SIDRA_NVM_NAME_MAX + 1];
+	const struct sidra_nvm_user user = caller();
+	char name[SIDRA_WEIGHTS_NAME_MAX + 1];
+	u32 owner;
 	int ret;
 
-	if ((args->flags & ~SIDRA_UNLINK_EVICT) || args->pad)
+	if (args->flags & ~SIDRA_UNLINK_EVICT)
 		return -EINVAL;
-	ret = read_name(args->name, name);
+	ret = read_owner(args->owner, &owner) ?: read_name(args->name, name);
 	if (ret)
 		return ret;
 
 	CLASS(sidra_call, call)(sdev);
-	return call.error ?: sidra_store_unlink(sdev, name, args->flags & SIDRA_UNLINK_EVICT, user_id(), admin);
+	return call.error ?: sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
 }
 
 int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -572,14 +592,15 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	args->xbars = 0;
 	args->programmed_rows = 0;
 	args->total_rows = 0;
-	if (args->flags)
+	if (args->flags || args->pad ||
+	    (args->xbar_ids ? sidra_args_stride(args->xbar_stride, sizeof(*ids)) : args->xbar_stride != 0))
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
 	ret = query_object(ctx, args, room, &ids);
-	if (!ret && ids && copy_to_user(u64_to_user_ptr(args->xbar_ids), ids, (size_t)args->xbars * sizeof(*ids)))
-		ret = -EFAULT;
+	if (!ret && ids)
+		ret = sidra_args_write_array(args->xbar_ids, args->xbars, args->xbar_stride, ids, sizeof(*ids));
 	if (!ret)
 		return 0;
 	args->programmed_rows = 0;
@@ -589,41 +610,74 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return ret;
 }
 
-/* Finds the first named object at or after @number, and updates @number. */
-static int next_named(struct sidra_device *sdev, u32 *number, struct sidra_nvm_entry *entry)
+static void fill_entry(const struct sidra_nvm_entry *from, const struct sidra_nvm_user *user, struct sidra_weights_entry *to)
 {
+	*to = (struct sidra_weights_entry){
+		.uid = from->uid,
+		.owner = from_kuid_munged(current_user_ns(), make_kuid(&init_user_ns, from->owner)),
+		.mode = from->mode,
+		.rights = sidra_nvm_rights(from, user),
+		.rows = from->rows,
+		.cols = from->cols,
+		.encoding = from->encoding,
+		.xbars = from->tile_count,
+		.data_size = from->data_size,
+		.created_s = from->created_s,
+	};
+	memcpy(to->uuid, from->uuid, sizeof(to->uuid));
+	memcpy(to->hash, from->hash, sizeof(to->hash));
+	memcpy(to->name, from->name, sizeof(to->name));
+}
+
+/* Lists objects at or after @cursor, and updates it. Returns how many. */
+static int list_named(struct sidra_device *sdev, u32 *cursor, u32 count, struct sidra_weights_entry *entries)
+{
+	const struct sidra_nvm_user user = caller();
+	u32 found = 0;
+
 	CLASS(sidra_call, call)(sdev);
 	if (call.error)
 		return call.error;
-	for (; *number < SIDRA_NVM_ENTRIES; (*number)++) {
-		*entry = sdev->store.nvm.entries[*number];
-		if (entry->uid)
-			return 0;
+	for (; *cursor < SIDRA_NVM_ENTRIES && found < count; (*cursor)++) {
+		const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[*cursor];
+
+		if (entry->uid && sidra_nvm_visible(entry, &user))
+			fill_entry(entry, &user, &entries[found++]);
 	}
-	return -ENOENT;
+	return found;
 }
 
 int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct sidra_weights_entry *entries __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_list *args = data;
-	struct sidra_nvm_entry entry;
-	u32 number = args->cursor;
+	u32 count = args->count, cursor = args->cursor;
 	int ret;
 
-	if (args->flags)
+	args->count = 0;
+	if (args->flags || !count || sidra_args_stride(args->stride, sizeof(*entries)))
 		return -EINVAL;
-	ret = next_named(to_sidra(drm), &number, &entry);
+	count = min(count, SIDRA_NVM_ENTRIES);
+	entries = kvmalloc_array(count, sizeof(*entries), GFP_KERNEL_ACCOUNT);
+	if (!entries)
+		return -ENOMEM;
+	ret = list_named(to_sidra(drm), &cursor, count, entries);
+	if (ret < 0)
+		return ret;
+	count = ret;
+	ret = sidra_args_write_array(args->entries, count, args->stride, entries, sizeof(*entries));
 	if (ret)
 		return ret;
-	if (copy_to_user(u64_to_user_ptr(args->entry), &entry, sizeof(entry)))
-		return -EFAULT;
-	args->cursor = number + 1;
+	args->count = count;
+	args->cursor = cursor;
 	return 0;
 }
 
-static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_hw_xbar_report *to)
+static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_weights_tile *to)
 {
+	struct sidra_hw_xbar_report report;
 	struct sidra_weights_handle *handle;
+	int ret;
 
 	CLASS(sidra_call, call)(ctx->sdev);
 	if (call.error)
@@ -633,17 +687,22 @@ static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_
 		return PTR_ERR(handle);
 	if (tile >= handle->object->tile_count)
 		return -EINVAL;
-	return sidra_store_report(ctx->sdev, handle->object, tile, to);
+	ret = sidra_store_report(ctx->sdev, handle->object, tile, &report);
+	if (!ret)
+		sidra_report_translate(&report, to);
+	return ret;
 }
 
 int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_weights_report *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	struct sidra_hw_xbar_report report;
+	struct sidra_weights_tile report;
+	u32 room = args->size;
 	int ret;
 
-	if (args->flags)
+	args->size = 0;
+	if (args->flags || args->pad)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
@@ -651,5 +710,6 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ret = report_tile(ctx, args->index, args->tile, &report);
 	if (ret)
 		return ret;
-	return copy_to_user(u64_to_user_ptr(args->report), &report, sizeof(report)) ? -EFAULT : 0;
+	args->size = room;
+	return sidra_args_return(args->report, &args->size, &report, sizeof(report));
 }

@@ -55,5 +55,5 @@ version() { sed -nE "s/.*name='value_of_($2_M[A-Z]+)' value='([0-9]+)'.*/\1=\2/p
 
 status=0
 check uapi/sidra_accel.abi SIDRA_UAPI_VERSION "${1:-}" sidra_accel.h || status=1
-check uapi/sidra_hw.abi SIDRA_HW_VERSION "${1:-}" sidra_hw.h sidra_cmd.h sidra_vector.h sidra_publish.h || status=1
+check uapi/sidra_hw.abi SIDRA_HW_VERSION "${1:-}" sidra_hw.h sidra_cmd.h sidra_state.h sidra_monitor.h sidra_vector.h sidra_publish.h || status=1
 exit $status

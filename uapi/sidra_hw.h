@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Hardware contract of a SIDRA chip: registers, tables in memory, page tables, state page, mailbox, firmware image and telemetry. The chip
+ * Hardware contract of a SIDRA chip: registers, tables in memory, page tables, mailbox, firmware image and weights directory. The chip
  * model, the QEMU device, the driver and the firmware use it.
  *
  * Rules
@@ -14,15 +14,12 @@
 #ifndef SIDRA_HW_H
 #define SIDRA_HW_H
 
-#include "sidra_cmd.h"
+#include "sidra_state.h"
+#include "sidra_monitor.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define SIDRA_HW_VERSION_MAJOR	2u
-#define SIDRA_HW_VERSION_MINOR	0u
-#define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */
 
@@ -44,9 +41,6 @@ extern "C" {
 #define SIDRA_QUEUES_PER_CONTEXT_MAX	256u
 #define SIDRA_QUEUES_MAX		1024u	/* running at once on one chip */
 #define SIDRA_WEIGHTS_MAX		4096u	/* entries in one context's weights table */
-#define SIDRA_PRIORITIES		3u	/* 0 low, 1 normal, 2 high; shares 1 : 4 : 16 */
-#define SIDRA_XBAR_ROWS			256u
-#define SIDRA_XBAR_COLS			256u
 
 /* ---- BAR0 ------------------------------------------------------------------------------------------------------ */
 
@@ -55,9 +49,6 @@ extern "C" {
 #define   SIDRA_ID_MAGIC		0x41524453u	/* "SDRA" */
 #define SIDRA_REG_HW_VERSION		0x0004u	/* major << 16 | minor */
 #define SIDRA_REG_FEATURES		0x0008u	/* (64) SIDRA_FEATURE_* */
-#define   SIDRA_FEATURE_FIRMWARE	(1ull << 0)	/* management core runs firmware; clear: boot block only */
-#define   SIDRA_FEATURE_STATE_FILE	(1ull << 1)	/* cells and NVM survive power-off */
-#define   SIDRA_FEATURE_TRACE		(1ull << 2)	/* the chip writes a trace, which shows the texts of LABEL packets */
 #define SIDRA_REG_GEOMETRY0		0x0010u	/* clusters | CUs per cluster << 16 */
 #define SIDRA_REG_GEOMETRY1		0x0014u	/* crossbars per CU */
 #define SIDRA_REG_GEOMETRY2		0x0018u	/* rows | columns << 16, of a crossbar */
@@ -183,13 +174,12 @@ enum sidra_admin_result {
 #define SIDRA_BAR_ARM			0x200000u	/* kernel only: 64-bit write; see below */
 #define SIDRA_BAR_ARM_STRIDE		0x000800u	/* per context; 8 bytes per queue */
 #define SIDRA_BAR_DOORBELL		0x400000u	/* user space may map it: 64 KiB per context */
-#define SIDRA_BAR_DOORBELL_STRIDE	0x010000u	/* per context; 8 bytes per queue */
 #define SIDRA_BAR_MSIX_TABLE		0xe00000u
 #define SIDRA_BAR_MSIX_PBA		0xe80000u
 
 /* Doorbell of a queue: 32-bit write of any value. The chip then reads the write index in memory. */
 #define SIDRA_DOORBELL(context, queue) \
-	(SIDRA_BAR_DOORBELL + (context) * SIDRA_BAR_DOORBELL_STRIDE + (queue) * 8u)
+	(SIDRA_BAR_DOORBELL + (context) * SIDRA_DOORBELL_PAGE_SIZE + (queue) * 8u)
 /* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when the queue's timeline is >= the
  * value (immediately if it already is), after the timeline is visible in the state page. A queue that has not started yet is compared when
  * it starts. A queue is armed for one value, that of the last write. */
@@ -223,8 +213,6 @@ struct sidra_hw_context {
 
 #define SIDRA_HW_QUEUE_VALID		(1u << 0)
 #define SIDRA_HW_QUEUE_KERNEL		(1u << 1)	/* ring, write index are bus addresses; SEM_* not allowed */
-#define SIDRA_HW_QUEUE_LOG2_MIN		6u	/* 64 packets: one page */
-#define SIDRA_HW_QUEUE_LOG2_MAX		16u
 
 /**
  * struct sidra_hw_queue - entry of a context's queue table
@@ -235,7 +223,7 @@ struct sidra_hw_context {
  * @start_index: first ring index after the queue is loaded or reset
  * @generation:  copied to the state page
  * @flags:       SIDRA_HW_QUEUE_*
- * @ring_log2:   SIDRA_HW_QUEUE_LOG2_MIN..MAX
+ * @ring_log2:   SIDRA_QUEUE_LOG2_MIN..MAX
  * @priority:    0..SIDRA_PRIORITIES - 1
  * @vector:      MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
  * @epoch:       epoch of the queue's packets from @start_index on; not 0. The driver assigns a new one, unique among all queues of the
@@ -255,14 +243,6 @@ struct sidra_hw_queue {
 	uint16_t vector;
 	uint32_t epoch;
 	uint64_t reserved;
-};
-
-/* Number of former epochs that the chip remembers for each queue number. */
-#define SIDRA_QUEUE_EPOCHS_KEPT		64u
-
-enum sidra_encoding {
-	SIDRA_ENCODING_DIFFERENTIAL	= 0,	/* w = (level[2n] - level[2n+1]) / 2, -127..127; 128 outputs a crossbar */
-	SIDRA_ENCODING_OFFSET		= 1	/* w = level[n] - 128, -128..127; 256 outputs a crossbar */
 };
 
 #define SIDRA_HW_WEIGHTS_VALID		(1u << 0)
@@ -293,24 +273,6 @@ struct sidra_hw_weights {
 	uint32_t encoding;
 	uint32_t reserved0;
 	uint64_t reserved1[3];
-};
-
-/**
- * struct sidra_hw_xbar - non-volatile header of a crossbar, as XBAR_READ returns it
- * @uid:             object that programmed it last; 0: erased
- * @tile:            number of its tile in that object's grid
- * @programs:        number of PROGRAM operations so far, saturating (wear)
- * @programmed_rows: number of rows that hold valid weights of @uid
- * @stuck_cells:     number of cells that are known to be stuck
- */
-struct sidra_hw_xbar {
-	uint64_t uid;
-	uint32_t tile;
-	uint32_t programs;
-	uint16_t programmed_rows;
-	uint16_t reserved0;
-	uint32_t stuck_cells;
-	uint64_t reserved1;
 };
 
 /* How cells of a crossbar are programmed. */
@@ -372,10 +334,7 @@ struct sidra_hw_xbar_report {
  * only (and the address); a leaf has VALID, LEAF and rights. LEAF at level 1 (middle) is a 2 MiB page, at level 0 a 4 KiB page;
  * at the root it is malformed, as is any reserved bit. LOCAL: the address is an offset in L3, not a bus address.
  */
-#define SIDRA_VA_BITS		39u
 #define SIDRA_BUS_BITS		52u	/* bus addresses end below 2^52: the chip refuses tables and buffers that reach beyond */
-#define SIDRA_PAGE_SHIFT	12u
-#define SIDRA_PAGE_SIZE		(1u << SIDRA_PAGE_SHIFT)
 #define SIDRA_HUGE_SHIFT	21u
 #define SIDRA_HUGE_SIZE		(1u << SIDRA_HUGE_SHIFT)
 #define SIDRA_PT_LEVELS		3u
@@ -387,87 +346,6 @@ struct sidra_hw_xbar_report {
 #define SIDRA_PTE_LOCAL		(1ull << 4)
 #define SIDRA_PTE_ADDR		0x000ffffffffff000ull
 #define SIDRA_PTE_RESERVED	(~(SIDRA_PTE_ADDR | 0x1full))
-
-/* ---- State page ------------------------------------------------------------------------------------------------ */
-
-enum sidra_queue_run_state {
-	SIDRA_QUEUE_IDLE	= 0,	/* never loaded by the chip */
-	SIDRA_QUEUE_RUNNING	= 1,
-	SIDRA_QUEUE_STOPPED	= 2,	/* quiesced */
-	SIDRA_QUEUE_FAULTED	= 3,	/* see the fault record; needs a queue reset */
-	SIDRA_QUEUE_LOST	= 4,	/* context or device was reset or removed; written by the driver */
-};
-
-/**
- * struct sidra_fault - why a queue stopped
- * @clock_ns: device clock when it happened
- * @sequence: ring index of the packet
- * @address:  device address for address faults, otherwise the offending value or 0
- * @context, @queue: number of the context on the chip, and of the queue in the context
- * @cookie:   the packet's cookie
- * @call_index: index of the packet in the CALL, otherwise 0
- * @cause:    enum sidra_fault_cause; 0: no fault
- * @opcode:   opcode of the packet (of the one inside the CALL, if any)
- * @in_call:  1 if the packet is inside a CALL
- * @root_queue, @root_epoch, @root_sequence, @root_cause: with the cause PRODUCER, where the failure began: queue of the same context, its
- *            epoch, ring index of the packet, and cause. For a queue that was reset or destroyed, these are the first packet that had not
- *            retired, and RESET. Otherwise 0
- */
-struct sidra_fault {
-	uint64_t clock_ns;
-	uint64_t sequence;
-	uint64_t address;
-	uint32_t context;
-	uint32_t queue;
-	uint32_t cookie;
-	uint32_t call_index;
-	uint16_t cause;
-	uint8_t  opcode;
-	uint8_t  in_call;
-	uint32_t root_queue;
-	uint64_t root_sequence;
-	uint32_t root_epoch;
-	uint16_t root_cause;
-	uint16_t reserved;
-};
-
-/* Engines of a chip, by the packets that they execute: MVM and LAYER; VECTOR, MATMUL, POOL and SORT; COPY, FILL and similar packets; PROGRAM and READBACK. */
-enum sidra_hw_engine {
-	SIDRA_HW_ENGINE_MVM	= 0,
-	SIDRA_HW_ENGINE_VEC	= 1,
-	SIDRA_HW_ENGINE_COPY	= 2,
-	SIDRA_HW_ENGINE_PROGRAM	= 3,
-	SIDRA_HW_ENGINE_COUNT
-};
-
-/**
- * struct sidra_queue_state - state page of a queue; the chip writes it, the owner maps it read-only
- * @timeline:   ring index of the next packet to retire; stored with release semantics
- * @progress:   changes whenever packets retire or work is done inside a packet; for watchdogs
- * @device_ps:  accumulated device time (cost model), ps
- * @energy_pj:  accumulated energy, pJ
- * @engine_ns:  wall time in which packets of the queue were executed, by enum sidra_hw_engine
- * @run_state:  enum sidra_queue_run_state; whoever polls @timeline must check it, too
- * @generation: generation of the queue entry
- * @parked:     1 while the queue waits in a SEM_WAIT
- * @epoch:      epoch of the queue entry: a point of the timeline is {@epoch, value}
- * @fault:      valid and complete once @run_state is SIDRA_QUEUE_FAULTED
- *
- * The chip writes @timeline ... @engine_ns together, @timeline last.
- */
-struct sidra_queue_state {
-	uint64_t timeline;
-	uint64_t progress;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT];
-	uint32_t run_state;
-	uint32_t generation;
-	uint32_t parked;
-	uint32_t epoch;
-	uint64_t reserved[6];
-	struct sidra_fault fault;
-};
 
 /* ---- Mailbox --------------------------------------------------------------------------------------------------- */
 
@@ -605,110 +483,6 @@ struct sidra_fw_tlv {
 	uint32_t length;	/* of the value that follows */
 };
 
-/* ---- Telemetry page -------------------------------------------------------------------------------------------- */
-
-#define SIDRA_TELEMETRY_MAGIC	0x4c544453u	/* "SDTL" */
-#define SIDRA_TELEMETRY_VERSION	1u
-
-/* Which fields hold measurements. The others are zero, which is not a measurement. */
-#define SIDRA_TELEMETRY_HAS_COUNTERS	(1ull << 0)
-#define SIDRA_TELEMETRY_HAS_THERMAL	(1ull << 1)	/* firmware */
-#define SIDRA_TELEMETRY_HAS_POWER	(1ull << 2)	/* firmware */
-#define SIDRA_TELEMETRY_HAS_LIMITS	(1ull << 3)	/* firmware */
-
-/**
- * struct sidra_telemetry - counters since power-on, and sensors; values never decrease where nothing else is said
- *
- * The page is a snapshot: reading the word at offset 0 takes it, and the other words return it; before the first one they are
- * zero. Readers must be serialised.
- *
- * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof
- * @valid:     SIDRA_TELEMETRY_HAS_*
- * @clock_ns:  device clock when the snapshot was taken
- * @packets:   retired ring packets; @calls_packets: packets executed inside CALLs
- * @faults:    queue faults
- * @doorbells, @arms, @mmio_reads, @mmio_writes: accesses to BAR0 (a doorbell or ARM also counts as an MMIO write)
- * @interrupts: MSI-X messages raised
- * @mvms:      crossbar operations (one vector through one crossbar)
- * @macs:      multiply-accumulate operations of used cells
- * @vec_elements, @copy_bytes, @programmed_cells: work done
- * @device_ps, @energy_pj: sum over all queues (cost model), and the firmware's operations on cells
- * @busy_ns:   wall time in which at least one engine worked
- * @dma_errors: transfers refused by the host
- * @xbars_total, @xbars_programmed: crossbars
- * @contexts, @queues: loaded now (may decrease)
- * @temperature_mc, @power_mw, @clock_khz: sensors (may decrease); valid with THERMAL, POWER
- *
- * Since 1.2, if @size includes them:
- * @engine_ns: wall time in which packets were executed, by enum sidra_hw_engine; the times of concurrent queues are added
- * @pulses, @reads, @failed_cells: of programming; zero if cells are exact
- * @clipped:   number of sums of products that were clipped, because they exceeded the range of the ADCs
- * @stuck_cells, @spare_columns: of all crossbars, now (may decrease)
- * @status, @generation, @boot_reason, @heartbeat, @panic: the registers of these names
- * @temperature_max_mc: the firmware lowers the clock from this temperature on; @temperature_crit_mc: the chip takes the lowest clock by
- *             itself
- * @power_limit_mw: limit in force; @power_limit_min_mw, @power_limit_max_mw: range in which it can be set
- * @clock_max_khz: frequency of the highest clock level
- * @throttles: how often the clock was lowered. All from @temperature_max_mc to here (may decrease) are valid with LIMITS
- * @calibrated_ns: device clock when the firmware last calibrated ADCs; 0: never
- * @untrimmed_xbars: crossbars whose ADCs needed more correction than a trim can give at that time (may decrease)
- */
-struct sidra_telemetry {
-	uint32_t magic;
-	uint16_t version;
-	uint16_t size;
-	uint64_t valid;
-	uint64_t clock_ns;
-	uint64_t packets;
-	uint64_t call_packets;
-	uint64_t faults;
-	uint64_t doorbells;
-	uint64_t arms;
-	uint64_t mmio_reads;
-	uint64_t mmio_writes;
-	uint64_t interrupts;
-	uint64_t mvms;
-	uint64_t macs;
-	uint64_t vec_elements;
-	uint64_t copy_bytes;
-	uint64_t programmed_cells;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint64_t busy_ns;
-	uint64_t dma_errors;
-	uint32_t xbars_total;
-	uint32_t xbars_programmed;
-	uint32_t contexts;
-	uint32_t queues;
-	int32_t  temperature_mc;
-	uint32_t power_mw;
-	uint32_t clock_khz;
-	uint32_t reserved0;
-	uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT];
-	uint64_t pulses;
-	uint64_t reads;
-	uint64_t failed_cells;
-	uint64_t clipped;
-	uint64_t stuck_cells;
-	uint64_t spare_columns;
-	uint32_t status;
-	uint32_t generation;
-	uint32_t boot_reason;
-	uint32_t heartbeat;
-	uint32_t panic;
-	int32_t  temperature_max_mc;
-	int32_t  temperature_crit_mc;
-	uint32_t power_limit_mw;
-	uint32_t power_limit_min_mw;
-	uint32_t power_limit_max_mw;
-	uint32_t clock_max_khz;
-	uint32_t throttles;
-	uint64_t calibrated_ns;
-	uint32_t untrimmed_xbars;
-	uint32_t reserved1;
-	uint64_t reserved2[22];
-};
-
 /* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
 
 /*
@@ -771,20 +545,9 @@ SIDRA_ASSERT_AT(struct sidra_hw_queue, epoch, 52);
 SIDRA_ASSERT_SIZE(struct sidra_hw_weights, 64);
 SIDRA_ASSERT_AT(struct sidra_hw_weights, rows, 16);
 SIDRA_ASSERT_AT(struct sidra_hw_weights, encoding, 32);
-SIDRA_ASSERT_SIZE(struct sidra_hw_xbar, 32);
-SIDRA_ASSERT_AT(struct sidra_hw_xbar, programmed_rows, 16);
 SIDRA_ASSERT_SIZE(struct sidra_hw_xbar_report, 704);
 SIDRA_ASSERT_AT(struct sidra_hw_xbar_report, age_s, 40);
 SIDRA_ASSERT_AT(struct sidra_hw_xbar_report, arrived, 128);
-SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
-SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
-SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);
-SIDRA_ASSERT_AT(struct sidra_fault, root_sequence, 48);
-SIDRA_ASSERT_SIZE(struct sidra_queue_state, 192);
-SIDRA_ASSERT_AT(struct sidra_queue_state, engine_ns, 32);
-SIDRA_ASSERT_AT(struct sidra_queue_state, run_state, 64);
-SIDRA_ASSERT_AT(struct sidra_queue_state, epoch, 76);
-SIDRA_ASSERT_AT(struct sidra_queue_state, fault, 128);
 SIDRA_ASSERT_SIZE(struct sidra_mailbox_msg, 64);
 SIDRA_ASSERT_AT(struct sidra_mailbox_msg, cookie, 16);
 SIDRA_ASSERT_AT(struct sidra_mailbox_msg, inline_data, 40);
@@ -793,12 +556,6 @@ SIDRA_ASSERT_AT(struct sidra_fw_header, build_id, 56);
 SIDRA_ASSERT_AT(struct sidra_fw_header, build_time, 80);
 SIDRA_ASSERT_AT(struct sidra_fw_header, crc32, 252);
 SIDRA_ASSERT_SIZE(struct sidra_fw_tlv, 8);
-SIDRA_ASSERT_SIZE(struct sidra_telemetry, 512);
-SIDRA_ASSERT_AT(struct sidra_telemetry, packets, 24);
-SIDRA_ASSERT_AT(struct sidra_telemetry, xbars_total, 160);
-SIDRA_ASSERT_AT(struct sidra_telemetry, engine_ns, 192);
-SIDRA_ASSERT_AT(struct sidra_telemetry, status, 272);
-SIDRA_ASSERT_AT(struct sidra_telemetry, calibrated_ns, 320);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_super, 256);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_entry, 256);
 SIDRA_ASSERT_AT(struct sidra_nvm_entry, data_offset, 80);

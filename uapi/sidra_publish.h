@@ -19,7 +19,7 @@
 #ifndef SIDRA_PUBLISH_H
 #define SIDRA_PUBLISH_H
 
-#include "sidra_hw.h"
+#include "sidra_monitor.h"
 
 #define SIDRA_PUBLISH_MAGIC	0x42504453u	/* "SDPB" */
 #define SIDRA_PUBLISH_VERSION	1u		/* with any other version, nothing after @size is valid */

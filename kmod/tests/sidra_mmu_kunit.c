@@ -4,17 +4,17 @@
 
 static void mmu_addresses_run_out(struct kunit *test)
 {
-	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct sidra_vm *vm = kunit_kzalloc(test, sizeof(*vm), GFP_KERNEL);
 	u64 quarter = 1ull << (SIDRA_VA_BITS - 2), va;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, ctx);
-	KUNIT_ASSERT_EQ(test, sidra_range_init(&ctx->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END), 0);
+	KUNIT_ASSERT_NOT_NULL(test, vm);
+	KUNIT_ASSERT_EQ(test, sidra_range_init(&vm->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END), 0);
 	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(ctx, quarter, 0, &va), 0);
-	KUNIT_EXPECT_EQ_MSG(test, sidra_mmu_reserve(ctx, quarter, 0, &va), -ENOSPC, "as BUFFER_BIND documents");
-	KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(ctx, SIDRA_PAGE_SIZE, 0, &va), 0);
-	sidra_range_fini(&ctx->addresses);
+		KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(vm, quarter, 0, &va), 0);
+	KUNIT_EXPECT_EQ_MSG(test, sidra_mmu_reserve(vm, quarter, 0, &va), -ENOSPC, "as BUFFER_BIND documents");
+	KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(vm, SIDRA_PAGE_SIZE, 0, &va), 0);
+	sidra_range_fini(&vm->addresses);
 }
 
 static struct kunit_case mmu_cases[] = {

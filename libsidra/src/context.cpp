@@ -24,6 +24,23 @@ int query_context(const sidra_context& context, std::string* detail) {
     return error == 0 && query.state == SIDRA_CONTEXT_LOST ? -ESTALE : error;
 }
 
+// Errors are ignored: whoever calls has failed otherwise, or has destroyed what used the address space.
+void destroy_vm(Transport& transport, uint32_t vm) {
+    sidra_ioctl_vm destroy{};
+    destroy.vm = vm;
+    request(transport, SIDRA_IOCTL_VM_DESTROY, &destroy, nullptr);
+}
+
+// Creates a context with an address space of its own. Returns 0 or -errno.
+int create_context(Transport& transport, sidra_ioctl_context_create* create, std::string* detail) {
+    sidra_ioctl_vm_create vm{};
+    if (const int error = request(transport, SIDRA_IOCTL_VM_CREATE, &vm, detail); error != 0) return error;
+    create->vm = vm.vm;
+    const int error = request(transport, SIDRA_IOCTL_CONTEXT_CREATE, create, detail);
+    if (error != 0) destroy_vm(transport, vm.vm);
+    return error;
+}
+
 }  // namespace
 
 void name_epoch(sidra_context* context, uint32_t epoch, const EpochRoot& root) {
@@ -67,7 +84,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         sidra_context* made = HandleTable<sidra_context>::make();
         std::string detail;
         sidra_ioctl_context_create create{};
-        if (const int error = request(*device->transport, SIDRA_IOCTL_CONTEXT_CREATE, &create, &detail); error != 0) {
+        if (const int error = create_context(*device->transport, &create, &detail); error != 0) {
             HandleTable<sidra_context>::destroy(made);
             return fail_errno(call, error, fmt::format("creating a context on device {}", device->id), detail);
         }
@@ -76,6 +93,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         made->pool = std::move(pool);
         made->stamps = std::move(stamps);
         made->number = create.context;
+        made->vm = create.vm;
         made->id = create.context;  // the same number as in the driver's messages
         made->doorbell_offset = create.doorbell_offset;
         device->contexts.fetch_add(1, std::memory_order_relaxed);
@@ -116,6 +134,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
             const int error = request(*context->transport, SIDRA_IOCTL_CONTEXT_DESTROY, &destroy, &detail);
             if (error != 0 && error != -ESTALE && error != -ENODEV)
                 return fail_errno(call, error, fmt::format("destroying context {}", context->id), detail);
+            destroy_vm(*context->transport, context->vm);
         }
         claim.destroy();
         device->contexts.fetch_sub(1, std::memory_order_release);

@@ -40,6 +40,7 @@ struct sidra_context : sidra::Handle {
     sidra_device* device = nullptr;
     sidra::Transport* transport = nullptr;  // of the device
     uint32_t number = 0;                    // context number in the driver
+    uint32_t vm = 0;                        // its address space in the driver
     uint64_t doorbell_offset = 0;
 
     std::mutex mutex;  // protects streams, callbacks and functions_owned; held while queues are replaced

@@ -64,22 +64,21 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
 sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
                              sidra_device** device) {
     std::string detail;
-    sidra_ioctl_device_query query{};
-    if (const int error = request(*transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
+    sidra_query_device info{};
+    if (const int error = query_device(*transport, SIDRA_QUERY_DEVICE, &info, &detail); error != 0)
         return fail_errno(call, error, fmt::format("querying device {}", index), detail);
     const auto major = [](uint32_t version) { return version >> 16; };
     const auto text = [](uint32_t version) { return fmt::format("{}.{}", version >> 16, version & 0xffff); };
-    // Until the driver interface is frozen as 2.0, also a minor version may change what exists (docs/uapi.md).
-    constexpr uint32_t kInterface = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
-    if (query.uapi_version != kInterface || major(query.hw_version) != SIDRA_HW_VERSION_MAJOR)
+    if (major(info.uapi_version) != SIDRA_UAPI_VERSION_MAJOR || major(info.hw_version) != SIDRA_HW_VERSION_MAJOR)
         return fail(SIDRA_ERROR_VERSION, call,
-                    "device {} speaks driver interface {} and hardware interface {}, but this libsidra needs {} and "
+                    "device {} speaks driver interface {} and hardware interface {}, but this libsidra needs {}.x and "
                     "{}.x; install a libsidra and a driver of the same version",
-                    index, text(query.uapi_version), text(query.hw_version), text(kInterface), SIDRA_HW_VERSION_MAJOR);
+                    index, text(info.uapi_version), text(info.hw_version), SIDRA_UAPI_VERSION_MAJOR,
+                    SIDRA_HW_VERSION_MAJOR);
     auto* made = HandleTable<sidra_device>::make();
     made->index = index;
     made->transport = std::move(transport);
-    made->query = query;
+    made->info = info;
     *device = handle_of(made);
     return SIDRA_OK;
 }
@@ -126,31 +125,32 @@ sidra_status sidra_device_get_info(sidra_device* device, sidra_device_info* info
         SIDRA_TRY(check(call, "device", device));
         SIDRA_TRY(check_struct(call, "sidra_device_info", info));
         std::string detail;
-        sidra_ioctl_device_query query{};
-        if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
+        const sidra_query_device& fixed = device->info;
+        sidra_query_status status{};
+        if (const int error = query_device(*device->transport, SIDRA_QUERY_STATUS, &status, &detail); error != 0)
             return fail_errno(call, error, fmt::format("querying device {}", device->id), detail);
         sidra_device_info result{};
         const auto copy_text = [](char* to, size_t size, std::string_view from) { from.copy(to, size - 1); };
         copy_text(result.name, sizeof result.name, fmt::format("sidra{}", device->index));
         copy_text(result.transport, sizeof result.transport, device->transport->kind());
         copy_text(result.engine, sizeof result.engine, device->transport->engine());
-        std::memcpy(result.uuid, query.uuid, sizeof result.uuid);
-        result.model = (query.kind & SIDRA_DEVICE_MODEL) != 0;
-        result.driver_version = query.driver_version;
-        result.hw_version = query.hw_version;
-        result.firmware_version = query.firmware_version;
-        result.clusters = query.clusters;
-        result.cus_per_cluster = query.cus_per_cluster;
-        result.crossbars_per_cu = query.xbars_per_cu;
-        result.rows = query.rows;
-        result.cols = query.cols;
-        result.crossbars_total = query.xbars_total;
-        result.crossbars_free = query.xbars_free;
-        result.l3_size = query.l3_size;
-        result.l3_free = query.l3_free;
-        result.contexts_max = query.contexts_max;
-        result.queues_max = query.queues_max;
-        result.generation = query.generation;
+        std::memcpy(result.uuid, fixed.uuid, sizeof result.uuid);
+        result.model = (fixed.kind & SIDRA_DEVICE_MODEL) != 0;
+        result.driver_version = fixed.driver_version;
+        result.hw_version = fixed.hw_version;
+        result.firmware_version = status.firmware_version;
+        result.clusters = fixed.clusters;
+        result.cus_per_cluster = fixed.cus_per_cluster;
+        result.crossbars_per_cu = fixed.xbars_per_cu;
+        result.rows = fixed.rows;
+        result.cols = fixed.cols;
+        result.crossbars_total = fixed.xbars_total;
+        result.crossbars_free = status.xbars_free;
+        result.l3_size = fixed.l3_size;
+        result.l3_free = status.l3_free;
+        result.contexts_max = fixed.contexts_max;
+        result.queues_max = fixed.queues_max;
+        result.generation = status.generation;
         fill_struct(info, result);
         return SIDRA_OK;
     });
@@ -163,8 +163,8 @@ sidra_status sidra_device_clock(sidra_device* device, uint64_t* device_ns, uint6
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL",
                         device_ns == nullptr ? "device_ns" : "monotonic_ns");
         std::string detail;
-        sidra_ioctl_device_clock clock{};
-        if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_CLOCK, &clock, &detail); error != 0)
+        sidra_query_clock clock{};
+        if (const int error = query_device(*device->transport, SIDRA_QUERY_CLOCK, &clock, &detail); error != 0)
             return fail_errno(call, error, fmt::format("reading the clock of device {}", device->id), detail);
         *device_ns = clock.device_ns;
         *monotonic = clock.monotonic_ns;

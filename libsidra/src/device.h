@@ -15,7 +15,7 @@ struct sidra_device : sidra::Handle {
 
     uint32_t index = 0;
     std::shared_ptr<sidra::Transport> transport;
-    sidra_ioctl_device_query query{};  // constant properties
+    sidra_query_device info{};  // as the driver describes it
     std::atomic<uint32_t> contexts{0};
 };
 
@@ -29,6 +29,17 @@ int request(Transport& transport, unsigned long number, T* argument, std::string
         const int error = transport.ioctl(number, argument, detail);
         if (error != -EINTR) return error;
     }
+}
+
+// Gets one of the structs that DEVICE_QUERY returns. Returns 0 or -errno.
+template <typename T>
+int query_device(Transport& transport, sidra_query_type type, T* answer, std::string* detail) {
+    *answer = {};
+    sidra_ioctl_device_query query{};
+    query.query = type;
+    query.data = reinterpret_cast<uintptr_t>(answer);
+    query.size = sizeof *answer;
+    return request(transport, SIDRA_IOCTL_DEVICE_QUERY, &query, detail);
 }
 
 // Creates a device handle for an open transport; checks that the versions are compatible.

@@ -92,7 +92,7 @@ sidra_status read_interval(const char* call, sidra_event* start, sidra_event* en
     SIDRA_TRY(read_time(call, "start", start, &interval->from, &interval->start));
     SIDRA_TRY(read_time(call, "end", end, &interval->to, &interval->end));
     const sidra_device &a = *start->context->device, &b = *end->context->device;
-    if (&a == &b || std::equal(std::begin(a.query.uuid), std::end(a.query.uuid), std::begin(b.query.uuid)))
+    if (&a == &b || std::equal(std::begin(a.info.uuid), std::end(a.info.uuid), std::begin(b.info.uuid)))
         return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                 "`start` (event {}) and `end` (event {}) are of different devices, which have clocks of their own; "

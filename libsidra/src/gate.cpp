@@ -22,7 +22,7 @@ sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<G
     std::erase_if(context->gates, [](const std::weak_ptr<Gates>& each) { return each.expired(); });
     context->gates.reserve(context->gates.size() + 1);
     std::shared_ptr<Queue> queue;
-    SIDRA_TRY(Queue::create(call, context, {.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN}, &queue));
+    SIDRA_TRY(Queue::create(call, context, {.ring_log2 = SIDRA_QUEUE_LOG2_MIN}, &queue));
     stream->gates.reset(new Gates(std::move(queue), epoch));
     context->gates.push_back(stream->gates);
     *gates = stream->gates;

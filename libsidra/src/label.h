@@ -10,7 +10,7 @@
 
 namespace sidra {
 
-inline bool traced(const sidra_context& context) { return (context.device->query.features & SIDRA_FEATURE_TRACE) != 0; }
+inline bool traced(const sidra_context& context) { return (context.device->info.features & SIDRA_FEATURE_TRACE) != 0; }
 
 // Makes the next use of the weights send this name first.
 void set_label(sidra_weights* weights, std::string_view text);

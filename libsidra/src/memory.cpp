@@ -67,7 +67,7 @@ sidra_status DeviceMemory::enroll(const char* call, sidra_context* context, void
 sidra_status DeviceMemory::bind(const char* call, bool readonly) {
     std::string detail;
     sidra_ioctl_buffer_bind bind{};
-    bind.context = context_->number;
+    bind.vm = context_->vm;
     bind.handle = handle_;
     bind.flags = readonly ? SIDRA_BIND_READ : SIDRA_BIND_READ | SIDRA_BIND_WRITE;
     if (const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_BIND, &bind, &detail); error != 0)
@@ -82,7 +82,7 @@ sidra_status DeviceMemory::release(const char* call) {
     if (bound_ && !forked(*context_)) {
         std::string detail;
         sidra_ioctl_buffer_unbind unbind{};
-        unbind.context = context_->number;
+        unbind.vm = context_->vm;
         unbind.handle = handle_;
         unbind.address = address_;
         const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_UNBIND, &unbind, &detail);

@@ -45,8 +45,8 @@ sidra_status read_options(const char* call, const sidra_stream_options* options,
         whole.priority = priority;
         whole.reports = options->reports;
     }
-    constexpr uint32_t kMin = 1u << SIDRA_HW_QUEUE_LOG2_MIN;
-    constexpr uint32_t kMax = 1u << SIDRA_HW_QUEUE_LOG2_MAX;
+    constexpr uint32_t kMin = 1u << SIDRA_QUEUE_LOG2_MIN;
+    constexpr uint32_t kMax = 1u << SIDRA_QUEUE_LOG2_MAX;
     if (!std::has_single_bit(ring_packets) || ring_packets < kMin || ring_packets > kMax)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "options.ring_packets is {}: must be a power of two {}..{}, or 0 for {}", ring_packets, kMin, kMax,

@@ -11,6 +11,7 @@
 
 #include "sidra/sidra.h"
 #include "sidra_accel.h"
+#include "sidra_monitor.h"
 
 namespace sidra {
 

@@ -127,7 +127,9 @@ bool WaitSet::arm(const Point& point) {
         if (ring_ && !ring_->usable()) ring_.reset();
     }
     ring_tried_ = true;
-    if (ring_) return ring_->arm(file, {queue.context->number, queue.number, point.value}, point.epoch->number);
+    if (ring_)
+        return ring_->arm(file, {queue.context->number, static_cast<uint16_t>(queue.number), 0, point.value},
+                          point.epoch->number);
     sidra_ioctl_arm arm{};
     arm.context = queue.context->number;
     arm.queue = queue.number;

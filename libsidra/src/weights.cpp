@@ -20,23 +20,16 @@ const char* encoding_name(sidra_weights_encoding encoding) {
     return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? "differential" : "offset";
 }
 
-sidra_status query_device(const char* call, const sidra_context& context, sidra_ioctl_device_query* device) {
-    std::string detail;
-    const int error = request(*context.transport, SIDRA_IOCTL_DEVICE_QUERY, device, &detail);
-    return error == 0 ? SIDRA_OK : fail_errno(call, error, "querying the free crossbars", detail);
-}
-
 // Called before anything of that size is read or allocated.
 sidra_status check_room(const char* call, const sidra_context& context, uint32_t k, uint32_t n,
                         sidra_weights_encoding encoding) {
-    sidra_ioctl_device_query device{};
-    SIDRA_TRY(query_device(call, context, &device));
+    const uint32_t total = context.device->info.xbars_total;
     if (encoding == SIDRA_WEIGHTS_AUTO) encoding = SIDRA_WEIGHTS_OFFSET;  // the smaller one
     const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
-    if (needed > device.xbars_total)
+    if (needed > total)
         return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call,
                     "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k, n,
-                    encoding_name(encoding), needed, device.xbars_total);
+                    encoding_name(encoding), needed, total);
     return SIDRA_OK;
 }
 
@@ -80,6 +73,7 @@ int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights
     create.rights = rights;
     create.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
     create.xbars = static_cast<uint32_t>(wanted.size());
+    create.xbar_stride = wanted.empty() ? 0 : sizeof wanted[0];
     const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_CREATE, &create, detail);
     if (error == 0) *grant = {create.index, k, n, create.encoding, rights, create.xbars};
     return error;
@@ -148,8 +142,10 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
                     "use SIDRA_WEIGHTS_OFFSET",
                     too_small.row, too_small.col);
 
-    sidra_ioctl_device_query device{};
-    SIDRA_TRY(query_device(call, *context, &device));
+    std::string detail;
+    sidra_query_status status{};
+    if (const int error = query_device(*context->transport, SIDRA_QUERY_STATUS, &status, &detail); error != 0)
+        return fail_errno(call, error, "querying the free crossbars", detail);
     sidra_weights_encoding encoding = options.encoding;
     sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
     if (const uint64_t tiles = tiles_down(k) * tiles_across(n, encoding);
@@ -160,7 +156,7 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
     const uint64_t needed_differential = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
     if (encoding == SIDRA_WEIGHTS_AUTO) {
         reason = too_small.found                           ? SIDRA_ENCODING_VALUE
-                 : needed_differential > device.xbars_free ? SIDRA_ENCODING_CROSSBARS
+                 : needed_differential > status.xbars_free ? SIDRA_ENCODING_CROSSBARS
                                                            : SIDRA_ENCODING_PREFERRED;
         encoding = reason == SIDRA_ENCODING_PREFERRED ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
     }
@@ -168,7 +164,6 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
     uint32_t rights = SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_PROGRAM;
     if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
     WeightsGrant grant{};
-    std::string detail;
     int error =
         take_crossbars(context, k, n, encoding, rights, {options.crossbars, options.crossbar_count}, &grant, &detail);
     if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
@@ -181,7 +176,8 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
         return fail(
             SIDRA_ERROR_OUT_OF_CROSSBARS, call,
             "{} x {} {} weights need {} crossbars, but {} of {} are free; destroy weights, or evict names{}", k, n,
-            encoding_name(encoding), tiles_down(k) * tiles_across(n, encoding), device.xbars_free, device.xbars_total,
+            encoding_name(encoding), tiles_down(k) * tiles_across(n, encoding), status.xbars_free,
+            context->device->info.xbars_total,
             encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? ", or use SIDRA_WEIGHTS_OFFSET, which needs half as many" : "");
     if (error != 0)
         return fail_errno(call, error, fmt::format("reserving crossbars for {} x {} weights", k, n), detail);
@@ -200,7 +196,7 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
         report_line(
             fmt::format("weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars "
                         "and {} are free; their error is about 1.5 times as large",
-                        made->id, k, n, needed_differential, device.xbars_free));
+                        made->id, k, n, needed_differential, status.xbars_free));
     *weights = handle_of(made);
     return SIDRA_OK;
 }
@@ -395,6 +391,7 @@ sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars
         query.index = weights->index;
         query.xbar_ids = reinterpret_cast<uintptr_t>(crossbars);
         query.xbars = room;
+        query.xbar_stride = sizeof *crossbars;
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail);
             error != 0)
             return fail_errno(call, error, fmt::format("querying the crossbars of weights {}", weights->id), detail);

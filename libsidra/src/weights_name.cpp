@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sharing of weights beyond one handle: names on the array, and file descriptors. The per-column factors are stored
 // with them as data.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -12,14 +14,14 @@
 namespace sidra {
 namespace {
 
-constexpr size_t kDataMax = size_t{1} << 20;     // limit in uapi/sidra_accel.h
+constexpr size_t kDataMax = SIDRA_WEIGHTS_DATA_MAX;
 constexpr size_t kDataFirst = size_t{64} << 10;  // first attempt: enough for nearly all objects
 
 sidra_status check_name(const char* call, const char* name) {
-    const size_t length = name != nullptr ? strnlen(name, SIDRA_NVM_NAME_MAX + 1) : 0;
-    if (length >= 1 && length <= SIDRA_NVM_NAME_MAX) return SIDRA_OK;
+    const size_t length = name != nullptr ? strnlen(name, SIDRA_WEIGHTS_NAME_MAX + 1) : 0;
+    if (length >= 1 && length <= SIDRA_WEIGHTS_NAME_MAX) return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`name` {}; a name has 1..{} bytes",
-                name == nullptr ? "is NULL" : (length == 0 ? "is empty" : "is too long"), SIDRA_NVM_NAME_MAX);
+                name == nullptr ? "is NULL" : (length == 0 ? "is empty" : "is too long"), SIDRA_WEIGHTS_NAME_MAX);
 }
 
 // Names appear in terminals and logs.
@@ -113,19 +115,77 @@ sidra_status remove_name(const char* call, sidra_context* context, const char* n
     sidra_ioctl_weights_unlink unlink{};
     unlink.name = reinterpret_cast<uintptr_t>(name);
     unlink.flags = flags;
+    unlink.owner = SIDRA_OWNER_CALLER;
     if (const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_UNLINK, &unlink, &detail); error != 0)
         return fail_errno(call, error, fmt::format("{} weights \"{}\"", verb, name), detail);
     return SIDRA_OK;
 }
 
 // Gets the next entry at or after *cursor and advances the cursor; -ENOENT: none.
-int next_entry(const sidra_context& context, uint32_t* cursor, sidra_nvm_entry* entry, std::string* detail) {
+int next_entry(const sidra_context& context, uint32_t* cursor, sidra_weights_entry* entry, std::string* detail) {
     sidra_ioctl_weights_list list{};
-    list.entry = reinterpret_cast<uintptr_t>(entry);
+    list.entries = reinterpret_cast<uintptr_t>(entry);
+    list.count = 1;
+    list.stride = sizeof *entry;
     list.cursor = *cursor;
     const int error = request(*context.transport, SIDRA_IOCTL_WEIGHTS_LIST, &list, detail);
-    if (error == 0) *cursor = list.cursor;
-    return error;
+    if (error != 0) return error;
+    *cursor = list.cursor;
+    return list.count != 0 ? 0 : -ENOENT;
+}
+
+enum class Owner { kCaller, kOther };
+
+sidra_status list_name(const char* call, sidra_context* context, Owner whose, uint32_t* cursor, char* name,
+                       size_t name_size, uint32_t* owner) {
+    SIDRA_TRY(check(call, "context", context));
+    if (cursor == nullptr || name == nullptr || owner == nullptr || name_size <= SIDRA_WEIGHTS_NAME_MAX)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "`cursor`, `name`{} are needed, and room for {} bytes in `name`",
+                    whose == Owner::kOther ? " and `owner`" : "", SIDRA_WEIGHTS_NAME_MAX + 1);
+    std::string detail;
+    sidra_weights_entry entry{};
+    int error;
+    do {
+        error = next_entry(*context, cursor, &entry, &detail);
+    } while (error == 0 && (entry.owner == geteuid()) != (whose == Owner::kCaller));
+    if (error == -ENOENT) return fail(SIDRA_ERROR_NOT_FOUND, call, "no more names");
+    if (error != 0) return fail_errno(call, error, "listing names", detail);
+    std::memcpy(name, entry.name, SIDRA_WEIGHTS_NAME_MAX + 1);
+    name[SIDRA_WEIGHTS_NAME_MAX] = '\0';
+    *owner = entry.owner;
+    return SIDRA_OK;
+}
+
+sidra_status open_weights(const char* call, sidra_context* context, uint32_t owner, const char* name,
+                          sidra_weights** weights) {
+    SIDRA_TRY(check(call, "context", context));
+    if (weights == nullptr)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+    SIDRA_TRY(check_name(call, name));
+    std::string detail;
+    std::vector<float> data;
+    sidra_ioctl_weights_open open{};
+    const auto open_with = [&](uint32_t rights) {
+        return ask_with_data(&data, [&](uintptr_t address, uint64_t* size) {
+            open = {};
+            open.context = context->number;
+            open.rights = rights;
+            open.name = reinterpret_cast<uintptr_t>(name);
+            open.data = address;
+            open.data_size = *size;
+            open.owner = owner;
+            const int result = request(*context->transport, SIDRA_IOCTL_WEIGHTS_OPEN, &open, &detail);
+            *size = open.data_size;
+            return result;
+        });
+    };
+    uint32_t rights = SIDRA_WEIGHTS_RIGHTS;
+    int error = open_with(rights);
+    if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable, but owned by another user
+    if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
+    return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
+                         std::move(data), {.known = true, .uid = open.uid}, name, weights);
 }
 
 }  // namespace
@@ -139,7 +199,7 @@ sidra_status query_name(const char* call, sidra_weights* weights, std::string* n
     name->clear();
     if (!named.known) return SIDRA_OK;
     uint32_t cursor = 0;
-    sidra_nvm_entry entry{};
+    sidra_weights_entry entry{};
     std::string detail;
     int error;
     while ((error = next_entry(*weights->context, &cursor, &entry, &detail)) == 0) {
@@ -192,34 +252,12 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
 }
 
 sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_weights** weights) {
-    return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check(call, "context", context));
-        if (weights == nullptr)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
-        SIDRA_TRY(check_name(call, name));
-        std::string detail;
-        std::vector<float> data;
-        sidra_ioctl_weights_open open{};
-        const auto open_with = [&](uint32_t rights) {
-            return ask_with_data(&data, [&](uintptr_t address, uint64_t* size) {
-                open = {};
-                open.context = context->number;
-                open.rights = rights;
-                open.name = reinterpret_cast<uintptr_t>(name);
-                open.data = address;
-                open.data_size = *size;
-                const int result = request(*context->transport, SIDRA_IOCTL_WEIGHTS_OPEN, &open, &detail);
-                *size = open.data_size;
-                return result;
-            });
-        };
-        uint32_t rights = SIDRA_WEIGHTS_RIGHTS;
-        int error = open_with(rights);
-        if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable, but owned by another user
-        if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
-        return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
-                             std::move(data), {.known = true, .uid = open.uid}, name, weights);
-    });
+    return guarded(__func__,
+                   [&, call = __func__] { return open_weights(call, context, SIDRA_OWNER_CALLER, name, weights); });
+}
+
+sidra_status sidra_weights_open_of(sidra_context* context, uint32_t owner, const char* name, sidra_weights** weights) {
+    return guarded(__func__, [&, call = __func__] { return open_weights(call, context, owner, name, weights); });
 }
 
 sidra_status sidra_weights_unlink(sidra_context* context, const char* name) {
@@ -232,19 +270,16 @@ sidra_status sidra_weights_evict(sidra_context* context, const char* name) {
 }
 
 sidra_status sidra_weights_list(sidra_context* context, uint32_t* cursor, char* name, size_t name_size) {
-    return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check(call, "context", context));
-        if (cursor == nullptr || name == nullptr || name_size <= SIDRA_NVM_NAME_MAX)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "`cursor` and `name` are needed, and room for {} bytes in `name`", SIDRA_NVM_NAME_MAX + 1);
-        std::string detail;
-        sidra_nvm_entry entry{};
-        const int error = next_entry(*context, cursor, &entry, &detail);
-        if (error == -ENOENT) return fail(SIDRA_ERROR_NOT_FOUND, call, "no more names");
-        if (error != 0) return fail_errno(call, error, "listing names", detail);
-        std::memcpy(name, entry.name, SIDRA_NVM_NAME_MAX + 1);
-        name[SIDRA_NVM_NAME_MAX] = '\0';
-        return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__] {
+        uint32_t owner = 0;
+        return list_name(call, context, Owner::kCaller, cursor, name, name_size, &owner);
+    });
+}
+
+sidra_status sidra_weights_list_of_others(sidra_context* context, uint32_t* cursor, char* name, size_t name_size,
+                                          uint32_t* owner) {
+    return guarded(__func__, [&, call = __func__] {
+        return list_name(call, context, Owner::kOther, cursor, name, name_size, owner);
     });
 }
 

@@ -13,8 +13,8 @@ namespace {
 constexpr double kMillion = 1e6;
 
 // Converts a report of the device to the format of sidra.h.
-sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const sidra_hw_xbar_report& told) {
-    static_assert(SIDRA_TRIES_MAX == SIDRA_XBAR_TRIES_MAX);
+sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const sidra_weights_tile& told) {
+    static_assert(SIDRA_TRIES_MAX == SIDRA_CELL_PULSES_MAX);
     const auto across = static_cast<uint32_t>(tiles_across(weights.n, weights.encoding));
     const uint32_t width = tile_cols_of(weights.encoding);
     sidra_tile_report report{};
@@ -26,7 +26,7 @@ sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const si
     report.stuck_cells = told.stuck_cells;
     report.spare_columns = told.spare_columns;
     report.programmed_rows = told.programmed_rows;
-    report.pulsed = told.level == SIDRA_XBAR_PULSED;
+    report.pulsed = told.level == SIDRA_CELLS_PULSED;
     std::copy(std::begin(told.arrived), std::end(told.arrived), report.arrived);
     report.recovered = told.recovered;
     report.failed = told.failed;
@@ -56,12 +56,13 @@ sidra_status sidra_weights_report(sidra_weights* weights, uint32_t tile, sidra_t
         if (tile >= weights->crossbars)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} have no tile {}; they have {}, from 0 on",
                         weights->id, tile, weights->crossbars);
-        sidra_hw_xbar_report told{};
+        sidra_weights_tile told{};
         sidra_ioctl_weights_report ask{};
         ask.context = weights->context->number;
         ask.index = weights->index;
         ask.tile = tile;
         ask.report = reinterpret_cast<uintptr_t>(&told);
+        ask.size = sizeof told;
         std::string detail;
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_REPORT, &ask, &detail);
             error != 0)

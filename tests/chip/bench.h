@@ -111,7 +111,7 @@ inline constexpr uint64_t kWrite = SIDRA_PTE_WRITE;
 inline constexpr uint64_t kReadWrite = SIDRA_PTE_READ | SIDRA_PTE_WRITE;
 
 struct QueueOptions {
-    uint8_t log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+    uint8_t log2 = SIDRA_QUEUE_LOG2_MIN;
     uint8_t priority = 1;
     uint16_t vector = 1;
     uint64_t start = 0;

@@ -67,8 +67,8 @@ TEST(QueueTables, MalformedQueueEntriesDoNotRun) {
         {"write index misaligned", [](auto& e) { e.write_index += 4; }},
         {"state misaligned", [](auto& e) { e.state += 64; }},
         {"report misaligned", [](auto& e) { e.report += 16; }},
-        {"ring too small", [](auto& e) { e.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN - 1; }},
-        {"ring too large", [](auto& e) { e.ring_log2 = SIDRA_HW_QUEUE_LOG2_MAX + 1; }},
+        {"ring too small", [](auto& e) { e.ring_log2 = SIDRA_QUEUE_LOG2_MIN - 1; }},
+        {"ring too large", [](auto& e) { e.ring_log2 = SIDRA_QUEUE_LOG2_MAX + 1; }},
         {"ring far too large", [](auto& e) { e.ring_log2 = 255; }},
         {"priority", [](auto& e) { e.priority = SIDRA_PRIORITIES; }},
         {"vector 0", [](auto& e) { e.vector = 0; }},
@@ -256,7 +256,7 @@ TEST_P(AnyQueue, WriteIndexAheadOrBackwardsFaults) {
 
 TEST_P(AnyQueue, LargestRing) {
     Bench bench({.pages = 16384});
-    Queue& queue = bench.context().queue({.log2 = SIDRA_HW_QUEUE_LOG2_MAX, .kernel = GetParam(), .reports = false});
+    Queue& queue = bench.context().queue({.log2 = SIDRA_QUEUE_LOG2_MAX, .kernel = GetParam(), .reports = false});
     const sidra_cmd cmd = nop();
     for (uint64_t i = 0; i < queue.slots(); ++i) {
         queue.push(cmd);

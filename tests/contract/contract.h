@@ -9,7 +9,9 @@
 #include "sidra_accel.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
+#include "sidra_monitor.h"
 #include "sidra_publish.h"
+#include "sidra_state.h"
 #include "sidra_vector.h"
 
 #include <assert.h>

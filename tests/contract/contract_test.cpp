@@ -16,6 +16,7 @@
 
 #include "sidra/sidra.h"
 #include "sidra_accel.h"
+#include "sidra_hw.h"
 
 namespace {
 
@@ -71,7 +72,8 @@ std::string header(const std::string& name) {
 
 std::set<std::string> matches(const std::regex& pattern) {
     std::set<std::string> found;
-    for (const char* name : {"sidra_cmd.h", "sidra_vector.h", "sidra_hw.h", "sidra_publish.h", "sidra_accel.h"}) {
+    for (const char* name : {"sidra_cmd.h", "sidra_state.h", "sidra_monitor.h", "sidra_vector.h", "sidra_hw.h",
+                             "sidra_publish.h", "sidra_accel.h"}) {
         const std::string text = header(name);
         for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) found.insert((*it)[1]);
     }
@@ -236,7 +238,7 @@ TEST(Contract, PageTablesCoverTheAddressSpace) {
 TEST(Contract, TablesAndRecordsFitTheirPages) {
     EXPECT_EQ(SIDRA_CONTEXTS_MAX * sizeof(sidra_hw_context), SIDRA_PAGE_SIZE);
     EXPECT_LE(sizeof(sidra_queue_state), SIDRA_PAGE_SIZE);
-    EXPECT_EQ((uint64_t{SIDRA_CMD_SIZE} << SIDRA_HW_QUEUE_LOG2_MIN) % SIDRA_PAGE_SIZE, 0u);
+    EXPECT_EQ((uint64_t{SIDRA_CMD_SIZE} << SIDRA_QUEUE_LOG2_MIN) % SIDRA_PAGE_SIZE, 0u);
     EXPECT_EQ(offsetof(sidra_queue_state, run_state) / 64, 1u) << "run_state shares the timeline's cache line";
     EXPECT_EQ(sizeof(sidra_nvm_entry::name), SIDRA_NVM_NAME_MAX + 1);
 }

@@ -67,16 +67,16 @@ TEST(Buffer, CreateRefusesBadRequests) {
 
 TEST(Buffer, LocalMemoryIsAccountedAndZeroedOnFree) {
     Client client;
-    const uint64_t all = client.query().l3_size;
+    const uint64_t all = client.device().l3_size;
     const uint32_t context = client.create_context();
     {
         Buffer whole(client, context, all, SIDRA_BUFFER_LOCAL);
         std::memset(whole.data, 0xee, whole.size);
-        EXPECT_EQ(client.query().l3_free, 0u);
+        EXPECT_EQ(client.status().l3_free, 0u);
         sidra_ioctl_buffer_create more{1, SIDRA_BUFFER_LOCAL, 0, 0};
         EXPECT_EQ(client.call(SIDRA_IOCTL_BUFFER_CREATE, more), -ENOSPC);
     }
-    EXPECT_EQ(client.query().l3_free, all);
+    EXPECT_EQ(client.status().l3_free, all);
     Buffer again(client, context, all, SIDRA_BUFFER_LOCAL);
     EXPECT_TRUE(std::all_of(again.data, again.data + again.size, [](uint8_t b) { return b == 0; }))
         << "a former tenant's data";
@@ -84,7 +84,7 @@ TEST(Buffer, LocalMemoryIsAccountedAndZeroedOnFree) {
 
 TEST(Buffer, LocalMemoryIsNotLostWhenTheHostsRunsOut) {
     Client client;
-    const uint64_t all = client.query().l3_size;
+    const uint64_t all = client.device().l3_size;
     for (uint64_t attempt = 0; attempt < 100; attempt++) {
         const uint64_t first = attempt / 3;  // memory allocated by one attempt is reused by the next
         sidra_ioctl_buffer_create a{3 * 4096, SIDRA_BUFFER_LOCAL, 0, 0};
@@ -95,13 +95,13 @@ TEST(Buffer, LocalMemoryIsNotLostWhenTheHostsRunsOut) {
         }
         if (error == 0) break;
         EXPECT_EQ(error, -ENOMEM);
-        ASSERT_EQ(client.query().l3_free, all) << first;
+        ASSERT_EQ(client.status().l3_free, all) << first;
         ASSERT_LT(attempt, 99u);
     }
     // Freeing never fails, and loses nothing.
     std::vector<uint32_t> handles;
     sidra_ioctl_buffer_create a{4096, SIDRA_BUFFER_LOCAL, 0, 0};
-    while (client.query().l3_free != 0) {
+    while (client.status().l3_free != 0) {
         ASSERT_EQ(client.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0) << client.detail;
         handles.push_back(a.handle);
     }
@@ -110,7 +110,7 @@ TEST(Buffer, LocalMemoryIsNotLostWhenTheHostsRunsOut) {
         sidra_ioctl_buffer_close gone{handles[i], 0};
         if (client->ioctl(SIDRA_IOCTL_BUFFER_CLOSE, &gone) != 0) std::abort();
     }
-    EXPECT_EQ(client.query().l3_free, (handles.size() + 1) / 2 * 4096);
+    EXPECT_EQ(client.status().l3_free, (handles.size() + 1) / 2 * 4096);
     ASSERT_EQ(client.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0) << "given back by now: " << client.detail;
 }
 
@@ -125,13 +125,13 @@ TEST(Buffer, MappingKeepsMemoryReadable) {
     EXPECT_EQ(client->map(a.mmap_offset, 0, true), nullptr);
     EXPECT_EQ(client->map(a.mmap_offset + 1, 4096, true), nullptr);
     EXPECT_EQ(client->map(0, 4096, true), nullptr);
-    const uint64_t before = client.query().l3_free;
+    const uint64_t before = client.status().l3_free;
     EXPECT_EQ(client.close_buffer(a.handle), 0);
     EXPECT_EQ(client->map(a.mmap_offset, a.size, true), nullptr) << "the handle is gone";
     EXPECT_EQ(data[100], 42);
-    EXPECT_EQ(client.query().l3_free, before) << "and L3 is not given to others under it";
+    EXPECT_EQ(client.status().l3_free, before) << "and L3 is not given to others under it";
     client->unmap(data, a.size);
-    EXPECT_EQ(client.query().l3_free, before + 8192);
+    EXPECT_EQ(client.status().l3_free, before + 8192);
     client->unmap(data, a.size);  // no such mapping: nothing happens
 }
 
@@ -139,7 +139,7 @@ TEST(Bind, RefusesBadRequests) {
     Bench s;
     Buffer buffer(s.client, s.context, 4096);
     const auto attempt = [&](uint32_t context, uint32_t handle, uint32_t flags, uint32_t pad) {
-        sidra_ioctl_buffer_bind a{context, handle, flags, pad, 77};
+        sidra_ioctl_buffer_bind a{s.client.vm_of(context), handle, flags, pad, 0, {}};
         const int error = s.client.call(SIDRA_IOCTL_BUFFER_BIND, a);
         EXPECT_EQ(a.address, 0u);
         return error;
@@ -170,6 +170,80 @@ TEST(Bind, GivesRightsAndPlacesOfItsOwn) {
     EXPECT_EQ(s.queue->run(copy(readable, source.va, 8)), -EIO);
     EXPECT_EQ(s.queue->fault(), SIDRA_FAULT_PERMISSION);
     EXPECT_EQ(s.client.unbind(s.context, buffer.handle, readable), 0);
+}
+
+TEST(Bind, TakesTheAddressThatIsAskedFor) {
+    Bench s;
+    Buffer buffer(s.client, s.context, 3 * 4096), source(s.client, s.context, 4096);
+    const auto bind = [&](uint32_t handle, uint64_t address) {
+        sidra_ioctl_buffer_bind a{
+            s.client.vm_of(s.context), handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE | SIDRA_BIND_FIXED, 0, address, {}};
+        const int error = s.client.call(SIDRA_IOCTL_BUFFER_BIND, a);
+        EXPECT_EQ(a.address, error == 0 ? address : 0u);
+        return error;
+    };
+    constexpr uint64_t kAt = uint64_t{5} << 30;
+    constexpr uint64_t kEnd = uint64_t{1} << SIDRA_VA_BITS;
+    ASSERT_EQ(bind(buffer.handle, kAt), 0) << s.client.detail;
+    source.words()[0] = 77;
+    ASSERT_EQ(s.queue->run(copy(kAt + 2 * 4096 + 8, source.va, 8)), 0);
+    EXPECT_EQ(buffer.words()[1025], 77u);
+    for (const uint64_t taken : {kAt - 2 * 4096, kAt - 4096, kAt, kAt + 2 * 4096, kAt + 3 * 4096})
+        EXPECT_EQ(bind(buffer.handle, taken), -EEXIST) << std::hex << taken;
+    for (const uint64_t wrong :
+         {uint64_t{0}, uint64_t{4096}, kAt + 8, kEnd - 3 * 4096, kEnd, kEnd + kAt, ~uint64_t{4095}})
+        EXPECT_EQ(bind(buffer.handle, wrong), -EINVAL) << std::hex << wrong;
+    EXPECT_EQ(bind(buffer.handle, kEnd - 4 * 4096), 0) << "the last one that has room for the page behind it";
+    EXPECT_EQ(bind(buffer.handle, kAt + 4 * 4096), 0);
+    EXPECT_EQ(s.client.unbind(s.context, buffer.handle, kAt), 0);
+    EXPECT_EQ(bind(source.handle, kAt), 0) << "free again";
+    // Memory of the caller keeps its offset in the page.
+    std::vector<uint8_t> memory(4096);
+    const auto offset = reinterpret_cast<uintptr_t>(memory.data()) % SIDRA_PAGE_SIZE;
+    uint32_t handle;
+    ASSERT_EQ(s.client.reg(memory.data(), 100, 0, &handle), 0);
+    EXPECT_EQ(bind(handle, 2 * kAt + offset + 1), -EINVAL);
+    EXPECT_EQ(bind(handle, 2 * kAt + offset), 0) << s.client.detail;
+}
+
+TEST(Vm, ContextsShareAnAddressSpace) {
+    Client client;
+    uint64_t doorbells[2];
+    const uint32_t vm = client.create_vm();
+    const uint32_t first = client.create_context(&doorbells[0], vm), second = client.create_context(&doorbells[1], vm);
+    EXPECT_EQ(client.query_context(second).vm, vm);
+    Queue a(client, first, doorbells[0]), b(client, second, doorbells[1]);
+    auto shared = std::make_unique<Buffer>(client, first, 4096);
+    shared->words()[0] = 5;
+    ASSERT_EQ(a.run(copy(shared->va + 8, shared->va, 8)), 0);
+    ASSERT_EQ(b.run(copy(shared->va + 16, shared->va + 8, 8)), 0) << "bound once, for both";
+    EXPECT_EQ(shared->words()[2], 5u);
+    sidra_ioctl_vm destroy{vm, 1};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_DESTROY, destroy), -EINVAL);
+    destroy.flags = 0;
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_DESTROY, destroy), -EBUSY);
+    const uint64_t va = shared->va;
+    shared.reset();
+    for (Queue* queue : {&a, &b}) {
+        EXPECT_EQ(queue->run(copy(va, va + 8, 8)), -EIO) << "both have let go of it";
+        EXPECT_EQ(queue->fault(), SIDRA_FAULT_TRANSLATION);
+    }
+    a.release();
+    EXPECT_EQ(client.destroy_context(first), 0);
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_DESTROY, destroy), -EBUSY);
+    ASSERT_EQ(b.reset(), 0);
+    Buffer more(client, second, 4096);
+    more.words()[0] = 6;
+    ASSERT_EQ(b.run(copy(more.va + 8, more.va, 8)), 0) << "the other one goes on";
+    EXPECT_EQ(more.words()[1], 6u);
+    b.release();
+    EXPECT_EQ(client.destroy_context(second), 0);
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_DESTROY, destroy), 0);
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_DESTROY, destroy), -ENOENT);
+    sidra_ioctl_context_create without{};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_CONTEXT_CREATE, without), -ENOENT);
+    sidra_ioctl_vm_create flagged{1, 0};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_VM_CREATE, flagged), -EINVAL);
 }
 
 TEST(Bind, OverrunsFaultInsteadOfHittingTheNeighbour) {
@@ -218,7 +292,7 @@ TEST(Register, RefusesWhatIsNotThere) {
     const uint32_t context = client.create_context();
     EXPECT_EQ(client.bind(context, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, &va), -EACCES);
     EXPECT_EQ(client.bind(context, handle, SIDRA_BIND_READ, &va), 0);
-    EXPECT_EQ(client->map(uint64_t{2} << 56 | uint64_t{handle} << 24, 4096, true), nullptr)
+    EXPECT_EQ(client->map((uint64_t{7} << 29 | handle << 8) << SIDRA_PAGE_SHIFT, 4096, true), nullptr)
         << "the caller has it mapped already";
 }
 

@@ -9,16 +9,17 @@ namespace {
 
 TEST(Device, QueryDescribesTheChip) {
     Client client;
-    const auto info = client.query();
+    const auto info = client.device();
+    const auto status = client.status();
     EXPECT_EQ(info.kind, SIDRA_DEVICE_MODEL | SIDRA_DEVICE_EMBEDDED);
     EXPECT_EQ(info.uapi_version >> 16, SIDRA_UAPI_VERSION_MAJOR);
     EXPECT_EQ(info.clusters, 1u);
     EXPECT_EQ(info.cus_per_cluster, 2u);
     EXPECT_EQ(info.xbars_per_cu, 4u);
     EXPECT_EQ(info.xbars_total, 8u);
-    EXPECT_EQ(info.xbars_free, 8u);
+    EXPECT_EQ(status.xbars_free, 8u);
     EXPECT_EQ(info.l3_size, 1u << 20);
-    EXPECT_EQ(info.l3_free, info.l3_size);
+    EXPECT_EQ(status.l3_free, info.l3_size);
     EXPECT_EQ(info.contexts_max, SIDRA_CONTEXTS_MAX);
     EXPECT_EQ(info.va_bits, SIDRA_VA_BITS);
     EXPECT_STREQ(client->kind(), "embedded");
@@ -32,28 +33,29 @@ TEST(Device, UnknownRequestsAndFlagsAreRefused) {
     Client client;
     sidra_ioctl_device_query query{};
     query.flags = 1;
-    query.clusters = 99;
+    query.size = 99;
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
-    EXPECT_EQ(query.clusters, 0u) << "outputs are zeroed on failure";
+    EXPECT_EQ(query.size, 0u) << "outputs are zeroed on failure";
+    query = {SIDRA_QUERY_LIMITS + 1, 0, 0, 0, 0};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
+    query = {SIDRA_QUERY_DEVICE, 0, 8, 8, 0};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EFAULT);
     EXPECT_EQ(client.call(SIDRA_IOCTL(0x7f, sidra_ioctl_device_query), query), -ENOTTY);
     // The number alone is not the request: size and direction count.
     EXPECT_EQ(client.call(SIDRA_IOCTL(0x00, sidra_ioctl_device_reset), query), -ENOTTY);
     EXPECT_EQ(client->ioctl(SIDRA_IOCTL_DEVICE_QUERY, nullptr), -EFAULT);
-    sidra_ioctl_device_clock clock{1, 0, 0, 0};
-    EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_CLOCK, clock), -EINVAL);
     sidra_ioctl_device_reset reset{1};
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_RESET, reset), -EINVAL);
-    EXPECT_EQ(client.query().generation, 0u) << "a refused reset resets nothing";
+    EXPECT_EQ(client.status().generation, 0u) << "a refused reset resets nothing";
     EXPECT_EQ(client.knob("no-such-knob", 1), -ENOENT);
     EXPECT_EQ(client.knob("stall", 2), -EINVAL);
 }
 
 TEST(Device, ClockRunsWithMonotonicTime) {
     Client client;
-    sidra_ioctl_device_clock first{}, second{};
-    ASSERT_EQ(client.call(SIDRA_IOCTL_DEVICE_CLOCK, first), 0);
+    const auto first = client.query<sidra_query_clock>(SIDRA_QUERY_CLOCK);
     sleep_ms(5);
-    ASSERT_EQ(client.call(SIDRA_IOCTL_DEVICE_CLOCK, second), 0);
+    const auto second = client.query<sidra_query_clock>(SIDRA_QUERY_CLOCK);
     const auto device = static_cast<int64_t>(second.device_ns - first.device_ns);
     const auto host = static_cast<int64_t>(second.monotonic_ns - first.monotonic_ns);
     EXPECT_GE(host, 5'000'000);
@@ -65,6 +67,7 @@ TEST(Context, LimitIsTheChips) {
     std::vector<uint32_t> contexts;
     for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) contexts.push_back(client.create_context());
     sidra_ioctl_context_create more{};
+    more.vm = client.create_vm();
     EXPECT_EQ(client.call(SIDRA_IOCTL_CONTEXT_CREATE, more), -EMFILE);
     EXPECT_EQ(more.context, 0u);
     EXPECT_EQ(client.destroy_context(contexts[17]), 0);
@@ -136,7 +139,7 @@ TEST(Opens, OtherOptionsAreRefusedWhileOpen) {
 TEST(Opens, PrivateChipsAreApart) {
     Client a, b;
     Buffer buffer(a, a.create_context(), 4096, SIDRA_BUFFER_LOCAL);
-    EXPECT_LT(a.query().l3_free, b.query().l3_free);
+    EXPECT_LT(a.status().l3_free, b.status().l3_free);
 }
 
 TEST(Opens, BadProfileSaysWhy) {

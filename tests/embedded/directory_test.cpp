@@ -30,10 +30,12 @@ class FakeNvm final : public NvmStore {
     uint64_t writes_left = ~uint64_t{0};
 };
 
-sidra_nvm_entry entry(const char* name, uint64_t uid, uint32_t mode = 0600) {
+constexpr uint32_t kOwner = 1000;
+
+sidra_nvm_entry entry(const char* name, uint64_t uid, uint32_t mode = 0600, uint32_t owner = kOwner) {
     sidra_nvm_entry e{};
     e.uid = uid;
-    e.owner = 1000;
+    e.owner = owner;
     e.mode = mode;
     e.rows = 300;
     e.cols = 10;
@@ -75,7 +77,7 @@ TEST(Directory, SurvivesAndNeverRepeatsIdentities) {
     Directory directory(nvm);
     ASSERT_EQ(directory.load(detail), 0);
     for (size_t life = 0; life < 3; life++) {
-        const auto number = directory.find(fmt::format("w{}", life));
+        const auto number = directory.find(kOwner, fmt::format("w{}", life));
         ASSERT_TRUE(number);
         std::vector<uint8_t> data;
         ASSERT_EQ(directory.read_data(*number, &data, detail), 0);
@@ -102,8 +104,8 @@ TEST(Directory, SaysWhenItIsFull) {
     const std::vector<uint8_t> half(600'000);
     ASSERT_GE(directory.add(entry("big", uid(directory)), half, detail), 0);
     EXPECT_EQ(directory.add(entry("big2", uid(directory)), half, detail), -ENOSPC);
-    EXPECT_FALSE(directory.find("big2"));
-    ASSERT_EQ(directory.remove(*directory.find("big"), detail), 0);
+    EXPECT_FALSE(directory.find(kOwner, "big2"));
+    ASSERT_EQ(directory.remove(*directory.find(kOwner, "big"), detail), 0);
     EXPECT_GE(directory.add(entry("big2", uid(directory)), half, detail), 0) << "room comes back";
     for (uint32_t i = 1; i < SIDRA_NVM_ENTRIES; i++)
         ASSERT_GE(directory.add(entry(fmt::format("n{}", i).c_str(), uid(directory)), {}, detail), 0) << detail;
@@ -119,16 +121,16 @@ TEST(Directory, AFailedWriteChangesNothing) {
     for (uint64_t allowed : {0, 1}) {
         nvm.writes_left = allowed;
         EXPECT_EQ(directory.add(entry("x", id), data, detail), -EIO);
-        EXPECT_FALSE(directory.find("x"));
+        EXPECT_FALSE(directory.find(kOwner, "x"));
         Directory again(nvm);
         EXPECT_EQ(again.load(detail), 0);
-        EXPECT_FALSE(again.find("x"));
+        EXPECT_FALSE(again.find(kOwner, "x"));
     }
     nvm.writes_left = ~uint64_t{0};
     EXPECT_GE(directory.add(entry("x", id), data, detail), 0);
     nvm.writes_left = 0;
-    EXPECT_EQ(directory.remove(*directory.find("x"), detail), -EIO);
-    EXPECT_TRUE(directory.find("x"));
+    EXPECT_EQ(directory.remove(*directory.find(kOwner, "x"), detail), -EIO);
+    EXPECT_TRUE(directory.find(kOwner, "x"));
 }
 
 TEST(Directory, RefusesWhatItDoesNotKnowAndSkipsDamage) {
@@ -152,12 +154,29 @@ TEST(Directory, RefusesWhatItDoesNotKnowAndSkipsDamage) {
         Directory directory(nvm);
         EXPECT_EQ(directory.load(detail), 0);
         EXPECT_EQ(directory.entries().size(), 1u);
-        EXPECT_TRUE(directory.find("good"));
+        EXPECT_TRUE(directory.find(kOwner, "good"));
     }
     nvm.data[4] = 9;  // version
     Directory directory(nvm);
     EXPECT_EQ(directory.load(detail), -EPROTO);
     EXPECT_NE(detail.find("version 9"), std::string::npos) << detail;
+}
+
+TEST(Directory, EachUserHasNamesOfItsOwn) {
+    FakeNvm nvm;
+    Directory directory(nvm);
+    Detail detail;
+    ASSERT_EQ(directory.add(entry("a", uid(directory), 0600, 1000), {}, detail), 0);
+    ASSERT_EQ(directory.add(entry("a", uid(directory), 0600, 1001), {}, detail), 1) << detail;
+    EXPECT_EQ(directory.add(entry("a", uid(directory), 0600, 1001), {}, detail), -EEXIST);
+    EXPECT_EQ(directory.find(1000, "a"), 0u);
+    EXPECT_EQ(directory.find(1001, "a"), 1u);
+    EXPECT_FALSE(directory.find(1002, "a"));
+    const Credentials owner{1000, false}, other{1001, false}, admin{0, true};
+    EXPECT_TRUE(visible(entry("a", 1, 0), owner));
+    EXPECT_FALSE(visible(entry("a", 1, 0600), other));
+    EXPECT_TRUE(visible(entry("a", 1, 0604), other));
+    EXPECT_TRUE(visible(entry("a", 1, 0600), admin));
 }
 
 TEST(Directory, RightsComeFromOwnerAndMode) {

@@ -7,10 +7,12 @@
 #include <time.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sidra_hw.h"
 #include "transport.h"
 
 namespace sidra::test {
@@ -56,10 +58,18 @@ class Client {
     Transport* operator->() { return transport_.get(); }
     void close() { transport_.reset(); }
 
-    uint32_t create_context(uint64_t* doorbells = nullptr) {
+    uint32_t create_vm() {
+        sidra_ioctl_vm_create a{};
+        EXPECT_EQ(call(SIDRA_IOCTL_VM_CREATE, a), 0) << detail;
+        return a.vm;
+    }
+    // In an address space of its own, or in a given one.
+    uint32_t create_context(uint64_t* doorbells = nullptr, uint32_t vm = 0) {
         sidra_ioctl_context_create a{};
+        a.vm = vm != 0 ? vm : create_vm();
         EXPECT_EQ(call(SIDRA_IOCTL_CONTEXT_CREATE, a), 0) << detail;
         if (doorbells) *doorbells = a.doorbell_offset;
+        vms_[a.context] = a.vm;
         return a.context;
     }
     int destroy_context(uint32_t context) {
@@ -76,19 +86,29 @@ class Client {
         EXPECT_EQ(call(SIDRA_IOCTL_CONTEXT_QUERY, a), 0) << detail;
         return a;
     }
-    sidra_ioctl_device_query query() {
-        sidra_ioctl_device_query a{};
+    template <class Answer>
+    Answer query(sidra_query_type type) {
+        Answer answer{};
+        sidra_ioctl_device_query a{type, 0, reinterpret_cast<uintptr_t>(&answer), sizeof answer, 0};
         EXPECT_EQ(call(SIDRA_IOCTL_DEVICE_QUERY, a), 0) << detail;
-        return a;
+        EXPECT_EQ(a.size, sizeof answer);
+        return answer;
+    }
+    sidra_query_device device() { return query<sidra_query_device>(SIDRA_QUERY_DEVICE); }
+    sidra_query_status status() { return query<sidra_query_status>(SIDRA_QUERY_STATUS); }
+    // The address space of a context; of one that this client has not created, a number that is none.
+    uint32_t vm_of(uint32_t context) const {
+        const auto found = vms_.find(context);
+        return found == vms_.end() ? ~0u : found->second;
     }
     int bind(uint32_t context, uint32_t handle, uint32_t flags, uint64_t* address) {
-        sidra_ioctl_buffer_bind a{context, handle, flags, 0, 0};
+        sidra_ioctl_buffer_bind a{vm_of(context), handle, flags, 0, 0, {}};
         const int error = call(SIDRA_IOCTL_BUFFER_BIND, a);
         *address = a.address;
         return error;
     }
     int unbind(uint32_t context, uint32_t handle, uint64_t address) {
-        sidra_ioctl_buffer_unbind a{context, handle, address};
+        sidra_ioctl_buffer_unbind a{vm_of(context), handle, address};
         return call(SIDRA_IOCTL_BUFFER_UNBIND, a);
     }
     int close_buffer(uint32_t handle) {
@@ -107,6 +127,7 @@ class Client {
 
    private:
     std::unique_ptr<Transport> transport_;
+    std::map<uint32_t, uint32_t> vms_;  // by context
 };
 
 // A buffer, mapped, and bound read/write.

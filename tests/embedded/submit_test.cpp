@@ -24,6 +24,7 @@ struct KernelQueue {
         a.queue = number;
         a.packets = reinterpret_cast<uintptr_t>(packets.data());
         a.count = static_cast<uint32_t>(packets.size());
+        a.packet_stride = SIDRA_CMD_SIZE;
         a.in_fence_fd = a.out_fence_fd = -1;
         return a;
     }
@@ -72,6 +73,9 @@ TEST(Submit, RefusesBadRequests) {
     EXPECT_EQ(attempt([](auto& a) { a.count = 0; }), -EINVAL);
     EXPECT_EQ(attempt([](auto& a) { a.count = 4097; }), -EINVAL);
     EXPECT_EQ(attempt([](auto& a) { a.flags = 2; }), -EINVAL);
+    EXPECT_EQ(attempt([](auto& a) { a.packet_stride = 128; }), -EINVAL);
+    EXPECT_EQ(attempt([](auto& a) { a.point_stride = 8; }), -EINVAL);
+    EXPECT_EQ(attempt([](auto& a) { a.reserved[1] = 1; }), -EINVAL);
     EXPECT_EQ(attempt([](auto& a) { a.packets = 8; }), -EFAULT);
     EXPECT_EQ(attempt([](auto& a) { a.context += 3; }), -ENOENT);
     EXPECT_EQ(attempt([](auto& a) { a.queue += 3; }), -ENOENT);
@@ -131,6 +135,7 @@ TEST(Submit, UserQueuesDoNotTakeIt) {
     a.queue = s.queue->number;
     a.packets = reinterpret_cast<uintptr_t>(&cmd);
     a.count = 1;
+    a.packet_stride = SIDRA_CMD_SIZE;
     a.in_fence_fd = a.out_fence_fd = -1;
     EXPECT_EQ(s.client.call(SIDRA_IOCTL_SUBMIT, a), -EINVAL);
 }
@@ -169,8 +174,9 @@ TEST(Submit, FaultedQueueSaysSoUntilReset) {
     ASSERT_EQ(q.submit({nop()}, &value), 0);
     EXPECT_EQ(value, 4u);
     EXPECT_EQ(q.wait(value), 0);
-    EXPECT_EQ(q.client->map(uint64_t{3} << 56 | uint64_t{q.context} << 24 | uint64_t{q.number} << 12, 4096, false),
-              nullptr)
+    EXPECT_EQ(
+        q.client->map((uint64_t{1u << 31 | 1u << 29 | q.context << 8 | q.number}) << SIDRA_PAGE_SHIFT, 4096, false),
+        nullptr)
         << "the ring is the driver's";
 }
 

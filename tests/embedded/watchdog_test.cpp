@@ -48,6 +48,9 @@ TEST(Watch, TimeInWhichTheProcessStoodStillDoesNotCount) {
 // A kernel queue of a chip whose driver waits half a second for progress.
 struct Watched : Impatient {
     Watched() {
+        sidra_ioctl_vm_create vm{};
+        EXPECT_EQ(call(SIDRA_IOCTL_VM_CREATE, vm), 0) << detail;
+        context.vm = vm.vm;
         EXPECT_EQ(call(SIDRA_IOCTL_CONTEXT_CREATE, context), 0) << detail;
         queue.context = context.context;
         queue.kind = SIDRA_QUEUE_KERNEL;
@@ -62,6 +65,7 @@ struct Watched : Impatient {
         submit.queue = queue.queue;
         submit.packets = reinterpret_cast<uintptr_t>(&cmd);
         submit.count = 1;
+        submit.packet_stride = SIDRA_CMD_SIZE;
         submit.in_fence_fd = submit.out_fence_fd = -1;
         if (const int error = call(SIDRA_IOCTL_SUBMIT, submit)) return error;
         sidra_wait_item item{};

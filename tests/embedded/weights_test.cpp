@@ -23,7 +23,12 @@ struct Weights {
     }
     int create(uint32_t rows, uint32_t cols, uint32_t* number, uint32_t rights = kAll,
                uint32_t encoding = SIDRA_ENCODING_OFFSET) {
-        sidra_ioctl_weights_create a{context, encoding, rows, cols, rights, 0, 0, 0, 0};
+        sidra_ioctl_weights_create a{};
+        a.context = context;
+        a.encoding = encoding;
+        a.rows = rows;
+        a.cols = cols;
+        a.rights = rights;
         const int error = client.call(SIDRA_IOCTL_WEIGHTS_CREATE, a);
         *number = a.index;
         last = a;
@@ -55,7 +60,8 @@ struct Weights {
         a.mode = mode;
         return client.call(SIDRA_IOCTL_WEIGHTS_PUBLISH, a);
     }
-    int open(const char* name, uint32_t rights, uint32_t* number, std::string* data = nullptr, size_t room = 0) {
+    int open(const char* name, uint32_t rights, uint32_t* number, std::string* data = nullptr, size_t room = 0,
+             uint32_t owner = SIDRA_OWNER_CALLER) {
         std::string buffer(room, '\0');
         sidra_ioctl_weights_open a{};
         a.context = context;
@@ -63,14 +69,15 @@ struct Weights {
         a.name = reinterpret_cast<uintptr_t>(name);
         a.data = reinterpret_cast<uintptr_t>(buffer.data());
         a.data_size = room;
+        a.owner = owner;
         const int error = client.call(SIDRA_IOCTL_WEIGHTS_OPEN, a);
         *number = a.index;
         opened = a;
         if (data) *data = buffer.substr(0, a.data_size);
         return error;
     }
-    int unlink(const char* name, uint32_t flags = 0) {
-        sidra_ioctl_weights_unlink a{reinterpret_cast<uintptr_t>(name), flags, 0};
+    int unlink(const char* name, uint32_t flags = 0, uint32_t owner = SIDRA_OWNER_CALLER) {
+        sidra_ioctl_weights_unlink a{reinterpret_cast<uintptr_t>(name), flags, owner};
         return client.call(SIDRA_IOCTL_WEIGHTS_UNLINK, a);
     }
     int share(uint32_t number, uint32_t rights, int* fd) {
@@ -120,7 +127,7 @@ TEST(Weights, CreateProgramReadBack) {
     ASSERT_EQ(w.create(300, 130, &a, kAll, SIDRA_ENCODING_DIFFERENTIAL), 0) << w.client.detail;
     EXPECT_NE(a, 0u) << "0 is what a forgotten field holds";
     EXPECT_EQ(w.last.xbars, 4u);
-    EXPECT_EQ(w.client.query().xbars_free, 4u);
+    EXPECT_EQ(w.client.status().xbars_free, 4u);
     EXPECT_EQ(w.progress(a).programmed_rows, 0u);
     EXPECT_EQ(w.progress(a).total_rows, 2 * (256u + 44u));
     for (size_t i = 0; i < 300 * 130; i++) w.memory->data[i] = static_cast<uint8_t>(i % 255 - 127);
@@ -129,7 +136,7 @@ TEST(Weights, CreateProgramReadBack) {
     ASSERT_EQ(w.queue->run(readback(a, 300, 130, w.memory->va + 65536)), 0);
     EXPECT_EQ(std::memcmp(w.memory->data, w.memory->data + 65536, 300 * 130), 0);
     EXPECT_EQ(w.destroy(a), 0);
-    EXPECT_EQ(w.client.query().xbars_free, 8u);
+    EXPECT_EQ(w.client.status().xbars_free, 8u);
     EXPECT_EQ(w.fault_of(readback(a, 300, 130, w.memory->va)), SIDRA_FAULT_WEIGHTS);
 }
 
@@ -147,12 +154,12 @@ TEST(Weights, CreateRefusesBadRequests) {
     ASSERT_EQ(w.create(256 * 5, 1, &first), 0);
     EXPECT_EQ(w.create(256 * 4, 1, &number), -ENOSPC);
     EXPECT_NE(w.client.detail.find("4 crossbars, 3 of 8"), std::string::npos) << w.client.detail;
-    sidra_ioctl_weights_create flagged{w.context, 1, 4, 4, kAll, 1, 0, 0, 0};
+    sidra_ioctl_weights_create flagged{w.context, 1, 4, 4, kAll, 1, 0, 0, 0, 0, 0, 0};
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, flagged), -EINVAL);
     flagged.flags = 0;
     flagged.context += 5;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, flagged), -ENOENT);
-    EXPECT_EQ(w.client.query().xbars_free, 3u);
+    EXPECT_EQ(w.client.status().xbars_free, 3u);
 }
 
 // The crossbars that an object has.
@@ -163,6 +170,7 @@ std::vector<uint32_t> crossbars_of(Weights& w, uint32_t number, uint32_t count) 
     a.index = number;
     a.xbar_ids = reinterpret_cast<uintptr_t>(ids.data());
     a.xbars = count;
+    a.xbar_stride = sizeof ids[0];
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, a), 0) << w.client.detail;
     return ids;
 }
@@ -170,7 +178,8 @@ std::vector<uint32_t> crossbars_of(Weights& w, uint32_t number, uint32_t count) 
 TEST(Weights, CreateTakesTheWantedCrossbars) {
     Weights w;
     const auto create = [&](std::vector<uint32_t> wanted, uint32_t rows, uint32_t cols) {
-        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, rows, cols, kAll, 0, 7, 0, 7, 0};
+        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, rows, cols, kAll, 0, 7, 0, 7,
+                                     0,         sizeof wanted[0],      0};
         a.xbars = static_cast<uint32_t>(wanted.size());
         a.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
         const int error = w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, a);
@@ -193,10 +202,10 @@ TEST(Weights, CreateTakesTheWantedCrossbars) {
         EXPECT_EQ(w.last.index, 0u);
         EXPECT_EQ(w.last.xbars, 0u);
         EXPECT_EQ(w.last.uid, 0u);
-        EXPECT_EQ(w.client.query().xbars_free, 4u);
+        EXPECT_EQ(w.client.status().xbars_free, 4u);
     }
     EXPECT_EQ(create({0, 2, 5, 7, 1}, 1280, 1), -ENOSPC);
-    sidra_ioctl_weights_create nowhere{w.context, SIDRA_ENCODING_OFFSET, 512, 1, kAll, 0, 0, 2, 0, 8};
+    sidra_ioctl_weights_create nowhere{w.context, SIDRA_ENCODING_OFFSET, 512, 1, kAll, 0, 0, 2, 0, 8, 4, 0};
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
     nowhere.rows = nowhere.cols = ~0u;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EINVAL);
@@ -211,10 +220,10 @@ TEST(Weights, CreateTakesTheWantedCrossbars) {
 
 TEST(Weights, CreateTakesNoCrossbarsWhenItFails) {
     Weights w;
-    const uint32_t free = w.client.query().xbars_free;
+    const uint32_t free = w.client.status().xbars_free;
     uint64_t first = 0;
     for (; first < 200; first++) {
-        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, 600, 300, kAll, 0, 0, 0, 0};
+        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, 600, 300, kAll, 0, 0, 0, 0, 0, 0, 0};
         int error;
         {
             FailingNew failing(first, 1, FailingNew::Of::kThisThread);
@@ -222,11 +231,11 @@ TEST(Weights, CreateTakesNoCrossbarsWhenItFails) {
         }
         if (error == 0) break;
         EXPECT_TRUE(error == -ENOMEM || error == -EIO) << error << " (the chip's own memory may be what ran out)";
-        ASSERT_EQ(w.client.query().xbars_free, free) << first;
+        ASSERT_EQ(w.client.status().xbars_free, free) << first;
     }
     EXPECT_GT(first, 3u);
     EXPECT_LT(first, 200u);
-    EXPECT_EQ(w.client.query().xbars_free, free - 6);
+    EXPECT_EQ(w.client.status().xbars_free, free - 6);
 }
 
 TEST(Weights, NameRefusals) {
@@ -253,6 +262,8 @@ TEST(Weights, NameRefusals) {
     uint32_t id = ~0u;
     query.xbar_ids = reinterpret_cast<uintptr_t>(&id);
     query.xbars = 0;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), -EINVAL) << "an array has a stride";
+    query.xbar_stride = sizeof id;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), -ENOSPC);
     EXPECT_EQ(query.xbars, 1u) << "says how much room it needs";
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
@@ -265,13 +276,13 @@ TEST(Weights, ReportsOfItsTilesAndNoOthers) {
     Weights w;
     uint32_t number;
     ASSERT_EQ(w.create(300, 300, &number), 0);  // 2 x 2 tiles
-    sidra_hw_xbar_report report;
+    sidra_weights_tile report;
     const auto ask = [&](uint32_t index, uint32_t tile, Client* client = nullptr, uint32_t context = 0) {
-        sidra_ioctl_weights_report a{client ? context : w.context, index, tile, 0,
-                                     reinterpret_cast<uintptr_t>(&report)};
+        sidra_ioctl_weights_report a{client ? context : w.context,         index,         tile, 0,
+                                     reinterpret_cast<uintptr_t>(&report), sizeof report, 0};
         return (client ? *client : w.client).call(SIDRA_IOCTL_WEIGHTS_REPORT, a);
     };
-    sidra_hw_xbar_report nothing{};
+    sidra_weights_tile nothing{};
     for (uint32_t tile = 0; tile < 4; tile++) {
         ASSERT_EQ(ask(number, tile), 0);
         EXPECT_EQ(std::memcmp(&report, &nothing, sizeof report), 0) << "not programmed";
@@ -279,11 +290,9 @@ TEST(Weights, ReportsOfItsTilesAndNoOthers) {
     ASSERT_EQ(w.fill(number, 300, 300, 3), 0);
     for (uint32_t tile = 0; tile < 4; tile++) {
         ASSERT_EQ(ask(number, tile), 0);
-        EXPECT_NE(report.uid, 0u);
-        EXPECT_EQ(report.tile, tile);
         EXPECT_EQ(report.programs, 1u);
         EXPECT_EQ(report.programmed_rows, tile < 2 ? 256u : 44u);
-        EXPECT_EQ(report.level, SIDRA_XBAR_EXACT);
+        EXPECT_EQ(report.level, SIDRA_CELLS_EXACT);
         EXPECT_EQ(report.reads, 0u);
     }
     EXPECT_EQ(ask(number, 4), -EINVAL);
@@ -291,10 +300,11 @@ TEST(Weights, ReportsOfItsTilesAndNoOthers) {
     EXPECT_EQ(ask(number + 1, 0), -ENOENT);
     Client stranger;
     EXPECT_EQ(ask(number, 0, &stranger, stranger.create_context()), -ENOENT);
-    sidra_ioctl_weights_report bad{w.context, number, 0, 1, reinterpret_cast<uintptr_t>(&report)};
+    sidra_ioctl_weights_report bad{w.context, number, 0, 1, reinterpret_cast<uintptr_t>(&report), sizeof report, 0};
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_REPORT, bad), -EINVAL);
     bad.flags = 0;
     bad.report = 16;
+    bad.size = sizeof report;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_REPORT, bad), -EFAULT);
     for (const auto& [lie, error] : {std::pair{SIDRA_LIE_XBAR_HEADERS, -EIO}, {SIDRA_LIE_SHORT_READ, 0}}) {
         ASSERT_EQ(w.client.knob("lie", lie), 0);
@@ -350,7 +360,7 @@ TEST(Weights, DestroyStopsTheirUseFirst) {
             EXPECT_EQ(w.queue->reset(), 0);
         }
     }
-    EXPECT_EQ(w.client.query().xbars_free, 8u);
+    EXPECT_EQ(w.client.status().xbars_free, 8u);
 }
 
 TEST(Names, PublishOpenUnlink) {
@@ -362,7 +372,7 @@ TEST(Names, PublishOpenUnlink) {
     ASSERT_EQ(w.publish(number, "layer", 0640, "scales"), 0) << w.client.detail;
     EXPECT_EQ(w.publish(number, "second"), -EEXIST) << "one name an object";
     EXPECT_EQ(w.destroy(number), 0);
-    EXPECT_EQ(w.client.query().xbars_free, 7u) << "the name keeps it";
+    EXPECT_EQ(w.client.status().xbars_free, 7u) << "the name keeps it";
 
     std::string data;
     EXPECT_EQ(w.open("layer", kAll, &again), -ENOSPC);
@@ -379,7 +389,7 @@ TEST(Names, PublishOpenUnlink) {
     EXPECT_EQ(w.unlink("layer"), -ENOENT);
     EXPECT_TRUE(w.holds(again, 20, 30, 5)) << "goes with its last handle";
     EXPECT_EQ(w.destroy(again), 0);
-    EXPECT_EQ(w.client.query().xbars_free, 8u);
+    EXPECT_EQ(w.client.status().xbars_free, 8u);
     EXPECT_EQ(w.open("layer", kAll, &again), -ENOENT);
 }
 
@@ -436,19 +446,26 @@ TEST(Names, ListAndEvict) {
         expected.insert(name);
     }
     std::set<std::string> listed;
-    sidra_nvm_entry entry;
-    sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(&entry), 0, 0};
-    while (w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list) == 0) {
-        listed.insert(entry.name);
-        EXPECT_EQ(entry.owner, geteuid());
-    }
+    std::vector<sidra_weights_entry> entries(2);
+    sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(entries.data()), 2, sizeof entries[0], 0, 0};
+    for (; w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list) == 0 && list.count != 0; list.count = 2)
+        for (uint32_t i = 0; i < list.count; i++) {
+            EXPECT_TRUE(listed.insert(entries[i].name).second);
+            EXPECT_EQ(entries[i].owner, geteuid());
+            EXPECT_EQ(entries[i].rights, kAll);
+            EXPECT_EQ(entries[i].rows, 4u);
+        }
     EXPECT_EQ(listed, expected);
-    list.flags = 1;
+    list = {reinterpret_cast<uintptr_t>(entries.data()), 2, sizeof entries[0], 0, 1};
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list), -EINVAL);
-    list = {16, 0, 0};
+    list = {reinterpret_cast<uintptr_t>(entries.data()), 0, sizeof entries[0], 0, 0};
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list), -EINVAL);
+    list = {reinterpret_cast<uintptr_t>(entries.data()), 2, sizeof entries[0] - 8, 0, 0};
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list), -EINVAL);
+    list = {16, 1, sizeof entries[0], 0, 0};
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_LIST, list), -EFAULT);
     EXPECT_EQ(w.unlink("two", SIDRA_UNLINK_EVICT), 0);
-    EXPECT_EQ(w.client.query().xbars_free, 6u);
+    EXPECT_EQ(w.client.status().xbars_free, 6u);
 }
 
 TEST(Names, SurviveTheLastClose) {
@@ -468,7 +485,7 @@ TEST(Names, SurviveTheLastClose) {
     EXPECT_EQ(open_embedded(8, other, &transport, &detail), -EBUSY) << "the chip with the names stays powered";
     {
         Weights w(small_chip(false), 8);
-        EXPECT_EQ(w.client.query().xbars_free, 6u) << "the anonymous object died with its handle";
+        EXPECT_EQ(w.client.status().xbars_free, 6u) << "the anonymous object died with its handle";
         uint32_t number;
         std::string data;
         ASSERT_EQ(w.open("kept", kAll, &number, &data, 10), 0) << w.client.detail;
@@ -491,7 +508,7 @@ TEST(Descriptors, PassOnRightsAndKeepTheObject) {
     ASSERT_EQ(a.share(number, SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_READBACK, &fd), 0) << a.client.detail;
     EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     EXPECT_EQ(a.destroy(number), 0);
-    EXPECT_EQ(a.client.query().xbars_free, 7u) << "the descriptor keeps it";
+    EXPECT_EQ(a.client.status().xbars_free, 7u) << "the descriptor keeps it";
     ASSERT_EQ(b.import(fd, &theirs, &rights), 0) << b.client.detail;
     EXPECT_EQ(rights, SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_READBACK);
     for (size_t i = 0; i < 256; i++) b.memory->data[i] = static_cast<uint8_t>(i * 31 + 2);
@@ -501,9 +518,9 @@ TEST(Descriptors, PassOnRightsAndKeepTheObject) {
     EXPECT_EQ(b.share(theirs, kAll, &more), -EACCES) << "rights only shrink";
     EXPECT_EQ(more, -1);
     close(fd);
-    EXPECT_EQ(a.client.query().xbars_free, 7u) << "b has a handle";
+    EXPECT_EQ(a.client.status().xbars_free, 7u) << "b has a handle";
     EXPECT_EQ(b.destroy(theirs), 0);
-    EXPECT_EQ(a.client.query().xbars_free, 8u);
+    EXPECT_EQ(a.client.status().xbars_free, 8u);
 }
 
 TEST(Descriptors, ClosingTheLastCopyFrees) {
@@ -515,9 +532,9 @@ TEST(Descriptors, ClosingTheLastCopyFrees) {
     ASSERT_EQ(w.destroy(number), 0);
     const int copy = dup(fd);
     close(fd);
-    EXPECT_EQ(w.client.query().xbars_free, 7u);
+    EXPECT_EQ(w.client.status().xbars_free, 7u);
     close(copy);
-    EXPECT_EQ(w.client.query().xbars_free, 8u);
+    EXPECT_EQ(w.client.status().xbars_free, 8u);
 }
 
 TEST(Descriptors, KeepData) {

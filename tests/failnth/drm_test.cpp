@@ -95,7 +95,7 @@ TEST_F(FailNth, BindImport) {
         ASSERT_EQ(bench.node.call(DRM_IOCTL_PRIME_FD_TO_HANDLE, args), 0);
         close(args.fd);
         attempt([&] {
-            sidra_ioctl_buffer_bind bind{bench.context.handle, args.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+            sidra_ioctl_buffer_bind bind{bench.context.vm, args.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
             return bench.node.call(SIDRA_IOCTL_BUFFER_BIND, bind);
         });
         expect_works(bench);

@@ -29,7 +29,7 @@ TEST_F(FailNth, Close) {
             sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
             ASSERT_EQ(bench->node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
             Buffer::bind(bench->context, enroll.handle);
-            munmap(bench->context.doorbells, SIDRA_BAR_DOORBELL_STRIDE);
+            munmap(bench->context.doorbells, SIDRA_DOORBELL_PAGE_SIZE);
             munmap(bench->buffer.words, bench->buffer.size);
             munmap(bench->user.ring, bench->user.create.ring_size);
             for (const Queue* queue : {&bench->user, &bench->kernel})
@@ -83,8 +83,9 @@ TEST_F(FailNth, MapDoorbells) {
     sweep([](Attempt& attempt) {
         Node node;
         sidra_ioctl_context_create create{};
+        create.vm = create_vm(node);
         ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, create), 0);
-        map_and_touch(attempt, node, create.doorbell_offset, SIDRA_BAR_DOORBELL_STRIDE, PROT_READ | PROT_WRITE);
+        map_and_touch(attempt, node, create.doorbell_offset, SIDRA_DOORBELL_PAGE_SIZE, PROT_READ | PROT_WRITE);
     });
 }
 

@@ -25,7 +25,11 @@ TEST_F(FailNth, DeviceQuery) {
 }
 
 TEST_F(FailNth, DeviceClock) {
-    sweep(plain<sidra_ioctl_device_clock>(SIDRA_IOCTL_DEVICE_CLOCK, [](Bench&) { return sidra_ioctl_device_clock{}; }));
+    for (const uint32_t type : {SIDRA_QUERY_DEVICE, SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS})
+        sweep(plain<sidra_ioctl_device_query>(SIDRA_IOCTL_DEVICE_QUERY, [type](Bench&) {
+            static uint64_t answer[64];
+            return sidra_ioctl_device_query{type, 0, reinterpret_cast<uintptr_t>(answer), sizeof answer, 0};
+        }));
 }
 
 TEST_F(FailNth, DeviceReset) {
@@ -41,12 +45,39 @@ TEST_F(FailNth, DeviceReset) {
     });
 }
 
+TEST_F(FailNth, VmCreate) {
+    sweep([](Attempt& attempt) {
+        Node node;
+        sidra_ioctl_vm_create create{};
+        attempt([&] {
+            create = {};
+            return node.call(SIDRA_IOCTL_VM_CREATE, create);
+        });
+        EXPECT_NE(create.vm, 0u);
+    });
+}
+
+TEST_F(FailNth, VmDestroy) {
+    sweep([](Attempt& attempt) {
+        Node node;
+        const uint32_t vm = create_vm(node);
+        attempt(
+            [&] {
+                sidra_ioctl_vm destroy{vm, 0};
+                return node.call(SIDRA_IOCTL_VM_DESTROY, destroy);
+            },
+            {.afterwards = {-ENOENT}});
+    });
+}
+
 TEST_F(FailNth, ContextCreate) {
     sweep([](Attempt& attempt) {
         Node node;
+        const uint32_t vm = create_vm(node);
         sidra_ioctl_context_create create{};
         attempt([&] {
             create = {};
+            create.vm = vm;
             return node.call(SIDRA_IOCTL_CONTEXT_CREATE, create);
         });
         EXPECT_NE(create.context, 0u);
@@ -177,12 +208,12 @@ TEST_F(FailNth, BufferClose) {
 void bind(Attempt& attempt, Bench& bench, uint32_t handle, uint32_t flags = SIDRA_BIND_READ | SIDRA_BIND_WRITE) {
     sidra_ioctl_buffer_bind args{};
     attempt([&] {
-        args = {bench.context.handle, handle, flags, 0, 0};
+        args = {bench.context.vm, handle, flags, 0, 0, {}};
         return bench.node.call(SIDRA_IOCTL_BUFFER_BIND, args);
     });
     const uint64_t from = args.address, to = flags & SIDRA_BIND_WRITE ? args.address + 8 : bench.buffer.va;
     EXPECT_EQ(bench.user.wait(bench.user.push(copy(to, from, 8))), 0);
-    sidra_ioctl_buffer_unbind unbind{bench.context.handle, handle, args.address};
+    sidra_ioctl_buffer_unbind unbind{bench.context.vm, handle, args.address};
     EXPECT_EQ(bench.node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
 }
 
@@ -214,7 +245,7 @@ TEST_F(FailNth, BindFirst) {
         sidra_ioctl_buffer_create create{SIDRA_PAGE_SIZE, SIDRA_BUFFER_LOCAL, 0, 0};
         ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, create), 0);
         attempt([&] {
-            sidra_ioctl_buffer_bind args{context.handle, create.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+            sidra_ioctl_buffer_bind args{context.vm, create.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
             return node.call(SIDRA_IOCTL_BUFFER_BIND, args);
         });
     });
@@ -249,7 +280,7 @@ TEST_F(FailNth, BufferUnbind) {
         const uint64_t va = Buffer::bind(bench.context, create.handle);
         attempt(
             [&] {
-                sidra_ioctl_buffer_unbind unbind{bench.context.handle, create.handle, va};
+                sidra_ioctl_buffer_unbind unbind{bench.context.vm, create.handle, va};
                 return bench.node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
             },
             {.afterwards = {-ENOENT}});
@@ -259,7 +290,7 @@ TEST_F(FailNth, BufferUnbind) {
 
 // ---- Queues ----
 
-void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags, uint32_t log2 = SIDRA_HW_QUEUE_LOG2_MIN) {
+void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags, uint32_t log2 = SIDRA_QUEUE_LOG2_MIN) {
     Node node;
     Context context(node);
     sidra_ioctl_queue_create create{};

@@ -111,14 +111,13 @@ class Surroundings {
    private:
     static void add_what_the_driver_says(Accounts* all) {
         const Node node;
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+        const sidra_query_status query = status_of(node);
         (*all)["free crossbars"] = std::to_string(query.xbars_free);
         (*all)["free bytes of L3"] = std::to_string(query.l3_free);
-        sidra_nvm_entry entry;
-        sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(&entry), 0, 0};
+        sidra_weights_entry entry;
+        sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(&entry), 1, sizeof entry, 0, 0};
         int names = 0;
-        while (node.call(SIDRA_IOCTL_WEIGHTS_LIST, list) == 0) names++;
+        for (; node.call(SIDRA_IOCTL_WEIGHTS_LIST, list) == 0 && list.count != 0; list.count = 1) names++;
         (*all)["named weights"] = std::to_string(names);
     }
 

@@ -14,7 +14,7 @@ TEST_F(FailNth, UringSubmit) {
         Ring ring;
         const sidra_cmd one = nop();
         attempt([&] {
-            ring.add(bench.node.fd, SIDRA_URING_SUBMIT, {bench.context.handle, bench.kernel.create.queue, 0}, 1, &one);
+            ring.add(bench.node.fd, SIDRA_URING_SUBMIT, bench.kernel, 0, 1, &one);
             return ring.reap(1).at(1);
         });
         expect_works(bench);
@@ -29,9 +29,7 @@ TEST_F(FailNth, UringSubmitBatch) {
         Ring ring;
         const sidra_cmd one = nop();
         attempt([&] {
-            for (uint64_t i = 0; i < kBatch; i++)
-                ring.add(bench.node.fd, SIDRA_URING_SUBMIT, {bench.context.handle, bench.kernel.create.queue, 0}, i,
-                         &one);
+            for (uint64_t i = 0; i < kBatch; i++) ring.add(bench.node.fd, SIDRA_URING_SUBMIT, bench.kernel, 0, i, &one);
             int failed = 0;
             for (const auto& [user, result] : ring.reap(kBatch)) failed = result < 0 ? result : failed;
             return failed;
@@ -47,8 +45,7 @@ void submit_fixed(Attempt& attempt, size_t count) {
     iovec memory{const_cast<sidra_cmd*>(packets.data()), packets.size() * sizeof packets[0]};
     ASSERT_EQ(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &memory, 1), 0);
     attempt([&] {
-        io_uring_sqe* sqe =
-            ring.add(bench.node.fd, SIDRA_URING_SUBMIT, {bench.context.handle, bench.kernel.create.queue, 0}, 1);
+        io_uring_sqe* sqe = ring.add(bench.node.fd, SIDRA_URING_SUBMIT, bench.kernel, 0, 1);
         sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
         sqe->addr = reinterpret_cast<uintptr_t>(packets.data());
         sqe->len = static_cast<uint32_t>(memory.iov_len);
@@ -71,8 +68,7 @@ TEST_F(FailNth, UringWaitValue) {
         Ring ring;
         const uint64_t value = bench.user.push(nop());
         attempt([&] {
-            ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, {bench.context.handle, bench.user.create.queue, value}, 1)
-                ->len = bench.user.epoch();
+            ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, bench.user, value, 1)->len = bench.user.epoch();
             return ring.reap(1).at(1);
         });
         expect_works(bench);
@@ -83,7 +79,7 @@ TEST_F(FailNth, UringCancel) {
     sweep([](Attempt& attempt) {
         Bench bench;
         Ring ring;
-        const sidra_uring_cmd cmd{bench.context.handle, bench.user.create.queue, 1000};
+        const sidra_uring_cmd cmd{bench.context.handle, static_cast<uint16_t>(bench.user.create.queue), 0, 1000};
         ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, cmd, 1)->len = bench.user.epoch();
         ASSERT_EQ(ring.enter(), 1);
         attempt([&] {

@@ -12,7 +12,7 @@ inline constexpr char kName[] = "fail-nth";
 inline uint64_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 inline int unlink_weights(const Node& node, uint32_t flags = 0) {
-    sidra_ioctl_weights_unlink args{address(kName), flags, 0};
+    sidra_ioctl_weights_unlink args{address(kName), flags, SIDRA_OWNER_CALLER};
     return node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, args);
 }
 

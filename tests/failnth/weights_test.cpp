@@ -31,11 +31,13 @@ TEST_F(FailNth, WeightsCreateOnWantedCrossbars) {
         query.index = chosen.index;
         query.xbar_ids = address(wanted.data());
         query.xbars = chosen.xbars;
+        query.xbar_stride = sizeof wanted[0];
         ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
         sidra_ioctl_weights destroy{bench.context.handle, chosen.index, 0, 0};
         ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, destroy), 0);
         create.xbars = chosen.xbars;
         create.xbar_ids = address(wanted.data());
+        create.xbar_stride = sizeof wanted[0];
         attempt(
             [&] {
                 sidra_ioctl_weights_create args = create;
@@ -87,6 +89,7 @@ TEST_F(FailNth, WeightsOpen) {
             open.context = weights.context.handle;
             open.rights = SIDRA_WEIGHTS_COMPUTE;
             open.name = address(kName);
+            open.owner = SIDRA_OWNER_CALLER;
             open.data = address(data.data());
             open.data_size = data.size();
             return weights.node.call(SIDRA_IOCTL_WEIGHTS_OPEN, open);
@@ -170,7 +173,8 @@ TEST_F(FailNth, WeightsQuery) {
         Weights weights;
         uint32_t crossbars[4] = {};
         attempt([&] {
-            sidra_ioctl_weights_query query{weights.context.handle, weights.index, address(crossbars), 4, 0, 0, 0};
+            sidra_ioctl_weights_query query{
+                weights.context.handle, weights.index, address(crossbars), 4, 4, 0, 0, 0, 0};
             return weights.node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query);
         });
         expect_works(weights);
@@ -181,9 +185,9 @@ TEST_F(FailNth, WeightsList) {
     sweep([](Attempt& attempt) {
         Weights weights;
         ASSERT_EQ(weights.publish(), 0);
-        sidra_nvm_entry entry{};
+        sidra_weights_entry entry{};
         attempt([&] {
-            sidra_ioctl_weights_list list{address(&entry), 0, 0};
+            sidra_ioctl_weights_list list{address(&entry), 1, sizeof entry, 0, 0};
             return weights.node.call(SIDRA_IOCTL_WEIGHTS_LIST, list);
         });
         EXPECT_STREQ(entry.name, kName);
@@ -194,9 +198,10 @@ TEST_F(FailNth, WeightsList) {
 TEST_F(FailNth, WeightsReport) {
     sweep([](Attempt& attempt) {
         Weights weights;
-        sidra_hw_xbar_report report{};
+        sidra_weights_tile report{};
         attempt([&] {
-            sidra_ioctl_weights_report args{weights.context.handle, weights.index, 0, 0, address(&report)};
+            sidra_ioctl_weights_report args{weights.context.handle, weights.index, 0, 0,
+                                            address(&report),       sizeof report, 0};
             return weights.node.call(SIDRA_IOCTL_WEIGHTS_REPORT, args);
         });
         EXPECT_NE(report.programs, 0u);

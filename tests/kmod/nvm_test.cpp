@@ -40,8 +40,9 @@ class Nvm : public Pure {
         sidra_nvm_fini(&nvm);
         return load();
     }
-    int add(const char* name, std::string data = "") {
+    int add(const char* name, std::string data = "", u32 owner = 0) {
         sidra_nvm_entry entry{};
+        entry.owner = owner;
         EXPECT_EQ(sidra_nvm_take_uid(&nvm, &entry.uid), 0);
         entry.rows = entry.cols = 300;
         entry.encoding = SIDRA_ENCODING_OFFSET;
@@ -61,7 +62,7 @@ TEST_F(Nvm, KeepsEntriesAndIdentities) {
     EXPECT_EQ(add("one"), -EEXIST);
     ASSERT_EQ(reload(), 0);
     EXPECT_FALSE(sidra_nvm_fresh(&nvm));
-    ASSERT_EQ(sidra_nvm_find(&nvm, "one"), 0);
+    ASSERT_EQ(sidra_nvm_find(&nvm, 0, "one"), 0);
     const sidra_nvm_entry& one = nvm.entries[0];
     EXPECT_EQ(std::memcmp(store.bytes.data() + one.data_offset, "scales", 6), 0);
     EXPECT_EQ(one.data_offset % 64, 0u);
@@ -70,10 +71,10 @@ TEST_F(Nvm, KeepsEntriesAndIdentities) {
     ASSERT_EQ(sidra_nvm_take_uid(&nvm, &uid), 0);
     EXPECT_GT(uid, 3u) << "never one that was given out before";
     ASSERT_EQ(sidra_nvm_remove(&nvm, 0), 0);
-    EXPECT_EQ(sidra_nvm_find(&nvm, "one"), -ENOENT);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 0, "one"), -ENOENT);
     ASSERT_EQ(reload(), 0);
-    EXPECT_EQ(sidra_nvm_find(&nvm, "one"), -ENOENT);
-    EXPECT_EQ(sidra_nvm_find(&nvm, "two"), 1);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 0, "one"), -ENOENT);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 0, "two"), 1);
     EXPECT_EQ(add("three"), 0) << "the place is free again";
 }
 
@@ -89,11 +90,11 @@ TEST_F(Nvm, FullAndFailingMemory) {
         EXPECT_EQ(add("broken", std::string(1000, 'x')), -EIO);
         store.writes_left = -1;
         EXPECT_EQ(nvm.data.total, free);
-        EXPECT_EQ(sidra_nvm_find(&nvm, "broken"), -ENOENT);
+        EXPECT_EQ(sidra_nvm_find(&nvm, 0, "broken"), -ENOENT);
     }
     store.writes_left = 0;
     EXPECT_EQ(sidra_nvm_remove(&nvm, 7), -EIO);
-    EXPECT_EQ(sidra_nvm_find(&nvm, "7"), 7);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 0, "7"), 7);
 }
 
 TEST_F(Nvm, DamagedMemoryIsHarmless) {
@@ -127,16 +128,38 @@ TEST_F(Nvm, DamagedMemoryIsHarmless) {
     EXPECT_EQ(nvm.entries[1].uid, 0u);
 }
 
+TEST_F(Nvm, EachUserHasNamesOfItsOwn) {
+    ASSERT_EQ(load(), 0);
+    EXPECT_EQ(add("model", "", 1000), 0);
+    EXPECT_EQ(add("model", "", 1001), 1);
+    EXPECT_EQ(add("model", "", 1000), -EEXIST);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1000, "model"), 0);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1001, "model"), 1);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1002, "model"), -ENOENT);
+    ASSERT_EQ(reload(), 0);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1001, "model"), 1) << "both are stored";
+    EXPECT_EQ(sidra_nvm_remove(&nvm, 0), 0);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1000, "model"), -ENOENT);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 1001, "model"), 1);
+}
+
 TEST_F(Nvm, RightsOfOwnerAndOthers) {
     sidra_nvm_entry entry{};
     entry.owner = 1000;
     entry.mode = 0640;
     const u32 all = SIDRA_WEIGHTS_RIGHTS;
-    EXPECT_EQ(sidra_nvm_rights(&entry, 1000, false), all);
-    EXPECT_EQ(sidra_nvm_rights(&entry, 1001, false), 0u);
-    EXPECT_EQ(sidra_nvm_rights(&entry, 1001, true), all);
+    const sidra_nvm_user owner{1000, false}, other{1001, false}, admin{1001, true};
+    EXPECT_EQ(sidra_nvm_rights(&entry, &owner), all);
+    EXPECT_EQ(sidra_nvm_rights(&entry, &other), 0u);
+    EXPECT_EQ(sidra_nvm_rights(&entry, &admin), all);
+    EXPECT_FALSE(sidra_nvm_visible(&entry, &other));
+    EXPECT_TRUE(sidra_nvm_visible(&entry, &admin));
     entry.mode = 0604;
-    EXPECT_EQ(sidra_nvm_rights(&entry, 1001, false), SIDRA_WEIGHTS_COMPUTE);
+    EXPECT_EQ(sidra_nvm_rights(&entry, &other), SIDRA_WEIGHTS_COMPUTE);
+    EXPECT_TRUE(sidra_nvm_visible(&entry, &other));
+    entry.mode = 0;
+    EXPECT_EQ(sidra_nvm_rights(&entry, &owner), 0u);
+    EXPECT_TRUE(sidra_nvm_visible(&entry, &owner));
     EXPECT_EQ(sidra_tile_count(300, 300, SIDRA_ENCODING_DIFFERENTIAL), 6u);
     EXPECT_EQ(sidra_tile_count(~0u, ~0u, SIDRA_ENCODING_OFFSET), u64{1} << 48);
 }

@@ -21,7 +21,7 @@ FakeTransport::FakeTransport() {
     device.hw_version = SIDRA_HW_VERSION;
     device.clusters = 1, device.cus_per_cluster = 2, device.xbars_per_cu = 4;
     device.rows = 256, device.cols = 256;
-    device.xbars_total = device.xbars_free = 8;
+    device.xbars_total = status.xbars_free = 8;
     device.contexts_max = 64, device.queues_max = 1024;
 }
 
@@ -71,6 +71,21 @@ uint64_t FakeTransport::add_memory(uint64_t size) {
     return offset;
 }
 
+int FakeTransport::answer(const sidra_ioctl_device_query& query) const {
+    const auto fill = [&](const auto& told) {
+        std::memcpy(reinterpret_cast<void*>(query.data), &told, std::min<size_t>(query.size, sizeof told));
+        return 0;
+    };
+    switch (query.query) {
+        case SIDRA_QUERY_DEVICE:
+            return fill(device);
+        case SIDRA_QUERY_STATUS:
+            return fill(status);
+        default:
+            return fill(sidra_query_clock{});
+    }
+}
+
 int FakeTransport::ioctl(unsigned long request, void* argument, std::string* detail) {
     const std::lock_guard lock(mutex_);
     history_.push_back(request);
@@ -81,7 +96,9 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
     }
     switch (request) {
         case SIDRA_IOCTL_DEVICE_QUERY:
-            *static_cast<sidra_ioctl_device_query*>(argument) = device;
+            return answer(*static_cast<sidra_ioctl_device_query*>(argument));
+        case SIDRA_IOCTL_VM_CREATE:
+            static_cast<sidra_ioctl_vm_create*>(argument)->vm = next_handle_++;
             return 0;
         case SIDRA_IOCTL_CONTEXT_CREATE:
             static_cast<sidra_ioctl_context_create*>(argument)->context = next_handle_++;
@@ -172,7 +189,8 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             return 0;
         }
         case SIDRA_IOCTL_WEIGHTS_LIST:
-            return -ENOENT;
+            static_cast<sidra_ioctl_weights_list*>(argument)->count = 0;
+            return 0;
         case SIDRA_IOCTL_WEIGHTS_QUERY: {
             auto& query = *static_cast<sidra_ioctl_weights_query*>(argument);
             query.xbars = 1;

@@ -43,7 +43,8 @@ class FakeTransport final : public Transport {
     FakeQueue& queue(uint32_t number) { return *queues_.at(number); }
     size_t live_buffers() const { return buffers_; }
     size_t live_maps() const { return maps_; }
-    sidra_ioctl_device_query device{};
+    sidra_query_device device{};
+    sidra_query_status status{};
 
     FakeTransport();
     int ioctl(unsigned long request, void* argument, std::string* detail) override;
@@ -58,6 +59,7 @@ class FakeTransport final : public Transport {
     int set_fault_knob(const std::string& name, uint64_t value) override;
 
    private:
+    int answer(const sidra_ioctl_device_query& query) const;
     struct Failure {
         int error;
         std::string detail;

@@ -20,6 +20,7 @@
 #include "expect.h"
 #include "patience.h"
 #include "sidra/sidra.h"
+#include "sidra_hw.h"
 #include "sidra_publish.h"
 
 namespace {

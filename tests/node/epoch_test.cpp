@@ -21,7 +21,7 @@ int arm(const Queue& queue, uint32_t epoch, uint64_t value, int event) {
 }
 
 int wait_by_uring(Ring& ring, const Queue& queue, uint32_t epoch, uint64_t value) {
-    ring.add(queue.node.fd, SIDRA_URING_WAIT_VALUE, {queue.context.handle, queue.create.queue, value}, 1)->len = epoch;
+    ring.add(queue.node.fd, SIDRA_URING_WAIT_VALUE, queue, value, 1)->len = epoch;
     return ring.reap(1).at(1);
 }
 
@@ -87,7 +87,7 @@ TEST_F(NodeEpoch, WhoWaitsIsToldOfTheReset) {
     const int event = eventfd(0, EFD_CLOEXEC);
     ASSERT_EQ(arm(queue, epoch, 2, event), 0);
     Ring ring;
-    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 2}, 1)->len = epoch;
+    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, 2, 1)->len = epoch;
     ASSERT_EQ(ring.enter(), 1);
     const uint64_t dependent = other.push(queue.waited_for(2));
     ASSERT_EQ(queue.reset(), 0);

@@ -16,7 +16,7 @@ class Fence : public NodeTest {};
 int submit_with_fence(const Queue& queue, const std::vector<sidra_cmd>& packets, uint64_t deadline = 0) {
     sidra_ioctl_submit a = queue.request(packets);
     a.flags = SIDRA_SUBMIT_OUT_FENCE;
-    a.deadline = deadline;
+    a.limit_ns = deadline;
     EXPECT_EQ(queue.node.call(SIDRA_IOCTL_SUBMIT, a), 0);
     EXPECT_GE(a.out_fence_fd, 0);
     return a.out_fence_fd;
@@ -120,8 +120,7 @@ TEST_F(Fence, DeadlineEndsAStalledJob) {
     Context context(node);
     Queue queue(context, SIDRA_QUEUE_KERNEL);
     const auto device_ns = [&] {
-        sidra_ioctl_device_clock clock{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_CLOCK, clock), 0);
+        const auto clock = query_device<sidra_query_clock>(node, SIDRA_QUERY_CLOCK);
         return clock.device_ns;
     };
     ASSERT_TRUE(knob("stall", 1));

@@ -14,10 +14,9 @@ std::string of_sysfs() {
 }
 
 uint32_t of_query() {
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-    EXPECT_TRUE(query.features & SIDRA_FEATURE_FIRMWARE);
-    return query.firmware_version;
+    const Node node;
+    EXPECT_TRUE(device_of(node).features & SIDRA_FEATURE_FIRMWARE);
+    return status_of(node).firmware_version;
 }
 
 void expect_version() {

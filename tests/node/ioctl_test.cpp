@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules of uapi/sidra_accel.h, call by call: sizes at the edge of a page, pads and unknown flags, 32-bit callers,
 // foreign handles.
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 
@@ -91,8 +92,10 @@ class Ioctl : public NodeTest {
         EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, a), 0);
         return a.index;
     }
+    uint32_t make_vm() const { return create_vm(node); }
     uint32_t make_context() const {
         sidra_ioctl_context_create a{};
+        a.vm = context.vm;
         EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, a), 0);
         return a.context;
     }
@@ -112,8 +115,9 @@ class Ioctl : public NodeTest {
 
     std::vector<Call> calls() {
         using Query = sidra_ioctl_device_query;
-        using Clock = sidra_ioctl_device_clock;
         using Reset = sidra_ioctl_device_reset;
+        using VmCreate = sidra_ioctl_vm_create;
+        using OfVm = sidra_ioctl_vm;
         using ContextCreate = sidra_ioctl_context_create;
         using OfContext = sidra_ioctl_context;
         using ContextQuery = sidra_ioctl_context_query;
@@ -140,22 +144,38 @@ class Ioctl : public NodeTest {
         using List = sidra_ioctl_weights_list;
         using Report = sidra_ioctl_weights_report;
         const uint32_t c = context.handle;
+        const uint32_t v = context.vm;
         const uint32_t q = queue.create.queue;
         const auto address = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); };
         return {
-            {"DEVICE_QUERY", SIDRA_IOCTL_DEVICE_QUERY, 0, [] { return bytes_of(Query{}); }, {WHOLE(Query, flags)}},
-            {"DEVICE_CLOCK", SIDRA_IOCTL_DEVICE_CLOCK, 0, [] { return bytes_of(Clock{}); }, {WHOLE(Clock, flags)}},
+            {"DEVICE_QUERY",
+             SIDRA_IOCTL_DEVICE_QUERY,
+             0,
+             [] { return bytes_of(Query{}); },
+             {BEYOND(Query, query, SIDRA_QUERY_LIMITS), WHOLE(Query, flags), WHOLE(Query, pad)}},
             {"DEVICE_RESET",
              SIDRA_IOCTL_DEVICE_RESET,
              0,
              [] { return bytes_of(Reset{}); },
              {WHOLE(Reset, flags)},
              false},
+            {"VM_CREATE", SIDRA_IOCTL_VM_CREATE, 0, [] { return bytes_of(VmCreate{}); }, {WHOLE(VmCreate, flags)}},
+            {"VM_DESTROY",
+             SIDRA_IOCTL_VM_DESTROY,
+             0,
+             [this] {
+                 return bytes_of(OfVm{make_vm(), 0});
+             },
+             {WHOLE(OfVm, flags)}},
             {"CONTEXT_CREATE",
              SIDRA_IOCTL_CONTEXT_CREATE,
              0,
-             [] { return bytes_of(ContextCreate{}); },
-             {WHOLE(ContextCreate, flags)}},
+             [v] {
+                 ContextCreate a{};
+                 a.vm = v;
+                 return bytes_of(a);
+             },
+             {WHOLE(ContextCreate, flags), WHOLE(ContextCreate, pad)}},
             {"CONTEXT_DESTROY",
              SIDRA_IOCTL_CONTEXT_DESTROY,
              0,
@@ -178,7 +198,7 @@ class Ioctl : public NodeTest {
                  a.context = c;
                  return bytes_of(a);
              },
-             {WHOLE(ContextQuery, flags)}},
+             {WHOLE(ContextQuery, flags), WHOLE(ContextQuery, pad)}},
             {"BUFFER_CREATE",
              SIDRA_IOCTL_BUFFER_CREATE,
              0,
@@ -203,17 +223,18 @@ class Ioctl : public NodeTest {
             {"BUFFER_BIND",
              SIDRA_IOCTL_BUFFER_BIND,
              0,
-             [this, c] {
-                 return bytes_of(Bind{c, make_buffer(), SIDRA_BIND_READ, 0, 0});
+             [this, v] {
+                 return bytes_of(Bind{v, make_buffer(), SIDRA_BIND_READ, 0, 0, {}});
              },
-             {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE), WHOLE(Bind, pad)}},
+             {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE), WHOLE(Bind, pad), WHOLE(Bind, address),
+              WHOLE(Bind, reserved)}},
             {"BUFFER_UNBIND",
              SIDRA_IOCTL_BUFFER_UNBIND,
              0,
-             [this, c] {
-                 Bind bind{c, make_buffer(), SIDRA_BIND_READ, 0, 0};
+             [this, v] {
+                 Bind bind{v, make_buffer(), SIDRA_BIND_READ, 0, 0, {}};
                  EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), 0);
-                 return bytes_of(Unbind{c, bind.handle, bind.address});
+                 return bytes_of(Unbind{v, bind.handle, bind.address});
              },
              {}},
             {"QUEUE_CREATE",
@@ -226,7 +247,8 @@ class Ioctl : public NodeTest {
                  a.priority = 1;
                  return bytes_of(a);
              },
-             {BEYOND(QueueCreate, flags, SIDRA_QUEUE_REPORTS), BEYOND(QueueCreate, kind, 1)}},
+             {BEYOND(QueueCreate, flags, SIDRA_QUEUE_REPORTS), BEYOND(QueueCreate, kind, 1),
+              BEYOND(QueueCreate, start, SIDRA_QUEUE_START_MAX * 2 - 1), WHOLE(QueueCreate, reserved)}},
             {"QUEUE_DESTROY",
              SIDRA_IOCTL_QUEUE_DESTROY,
              0,
@@ -250,7 +272,7 @@ class Ioctl : public NodeTest {
                  a.queue = q;
                  return bytes_of(a);
              },
-             {WHOLE(QueueQuery, flags)}},
+             {WHOLE(QueueQuery, flags), WHOLE(QueueQuery, pad)}},
             {"WAIT",
              SIDRA_IOCTL_WAIT,
              0,
@@ -269,7 +291,8 @@ class Ioctl : public NodeTest {
              SIDRA_IOCTL_SUBMIT,
              0,
              [this] { return bytes_of(jobs.request(packets)); },
-             {BEYOND(Submit, flags, SIDRA_SUBMIT_OUT_FENCE)}},
+             {BEYOND(Submit, flags, SIDRA_SUBMIT_OUT_FENCE), BEYOND(Submit, packet_stride, SIDRA_CMD_SIZE),
+              WHOLE(Submit, pad), WHOLE(Submit, reserved)}},
             {"WEIGHTS_CREATE",
              SIDRA_IOCTL_WEIGHTS_CREATE,
              0,
@@ -280,7 +303,8 @@ class Ioctl : public NodeTest {
                  a.rights = SIDRA_WEIGHTS_COMPUTE;
                  return bytes_of(a);
              },
-             {WHOLE(WeightsCreate, flags), BEYOND(WeightsCreate, rights, SIDRA_WEIGHTS_RIGHTS)}},
+             {WHOLE(WeightsCreate, flags), BEYOND(WeightsCreate, rights, SIDRA_WEIGHTS_RIGHTS),
+              WHOLE(WeightsCreate, xbar_stride), WHOLE(WeightsCreate, pad)}},
             {"WEIGHTS_PUBLISH",
              SIDRA_IOCTL_WEIGHTS_PUBLISH,
              -ENODATA,
@@ -301,16 +325,17 @@ class Ioctl : public NodeTest {
                  a.context = c;
                  a.rights = SIDRA_WEIGHTS_COMPUTE;
                  a.name = address("ioctl-test-nobody");
+                 a.owner = SIDRA_OWNER_CALLER;
                  return bytes_of(a);
              },
-             {WHOLE(Open, flags)}},
+             {WHOLE(Open, flags), WHOLE(Open, pad)}},
             {"WEIGHTS_UNLINK",
              SIDRA_IOCTL_WEIGHTS_UNLINK,
              -ENOENT,
              [address] {
-                 return bytes_of(Unlink{address("ioctl-test-nobody"), 0, 0});
+                 return bytes_of(Unlink{address("ioctl-test-nobody"), 0, SIDRA_OWNER_CALLER});
              },
-             {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT), WHOLE(Unlink, pad)}},
+             {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT)}},
             {"WEIGHTS_DESTROY",
              SIDRA_IOCTL_WEIGHTS_DESTROY,
              0,
@@ -344,29 +369,25 @@ class Ioctl : public NodeTest {
                  a.index = weights;
                  return bytes_of(a);
              },
-             {WHOLE(WeightsQuery, flags)}},
+             {WHOLE(WeightsQuery, flags), WHOLE(WeightsQuery, xbar_stride), WHOLE(WeightsQuery, pad)}},
             {"WEIGHTS_LIST",
              SIDRA_IOCTL_WEIGHTS_LIST,
-             -ENOENT,
+             0,
              [this, address] {
-                 return bytes_of(List{address(memory), SIDRA_NVM_ENTRIES, 0});
+                 return bytes_of(List{address(memory), 1, sizeof(sidra_weights_entry), 0, 0});
              },
              {WHOLE(List, flags)}},
             {"WEIGHTS_REPORT",
              SIDRA_IOCTL_WEIGHTS_REPORT,
              0,
              [this, c, address] {
-                 return bytes_of(Report{c, weights, 0, 0, address(memory)});
+                 return bytes_of(Report{c, weights, 0, 0, address(memory), sizeof(sidra_weights_tile), 0});
              },
-             {WHOLE(Report, flags)}},
+             {WHOLE(Report, flags), WHOLE(Report, pad)}},
         };
     }
 
-    sidra_ioctl_device_query look() const {
-        sidra_ioctl_device_query a{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, a), 0);
-        return a;
-    }
+    sidra_query_status look() const { return status_of(node); }
 
     Node node;
     Context context;
@@ -380,7 +401,7 @@ class Ioctl : public NodeTest {
 };
 
 TEST_F(Ioctl, EveryCallIsTried) {
-    EXPECT_EQ(calls().size(), 29u);
+    EXPECT_EQ(calls().size(), 30u);
     EXPECT_EQ(plain(node.fd, SIDRA_IOCTL(0x3f, sidra_ioctl_context), edge.place(bytes_of(sidra_ioctl_context{}))),
               -ENOTTY);
 }
@@ -408,19 +429,75 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
             for (size_t bit = 0; bit < field.size * 8; ++bit) {
                 if ((field.bits >> bit & 1) == 0) continue;
                 std::vector<uint8_t> argument = good;
-                const sidra_ioctl_device_query before = look();
+                const sidra_query_status before = look();
                 argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
                 ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
                     << call.name << ", byte " << field.offset << ", bit " << bit;
-                const sidra_ioctl_device_query after = look();
+                const sidra_query_status after = look();
                 ASSERT_EQ(before.xbars_free, after.xbars_free) << call.name;
                 ASSERT_EQ(before.l3_free, after.l3_free) << call.name;
                 ASSERT_EQ(before.generation, after.generation) << call.name;
+                ASSERT_EQ(before.contexts, after.contexts) << call.name;
+                ASSERT_EQ(before.queues, after.queues) << call.name;
                 if (bit > 2 && bit < field.size * 8 - 2) bit += 5;  // the first, the last, and some between
             }
         }
         if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
     }
+}
+
+// A program that was built with a later header: its structs are larger.
+TEST_F(Ioctl, LargerStructsAreTakenIfWhatIsNewIsZero) {
+    constexpr unsigned kMore = 24;
+    for (const Call& call : calls()) {
+        if (!call.run) continue;
+        const unsigned long larger = call.request + (static_cast<unsigned long>(kMore) << _IOC_SIZESHIFT);
+        std::vector<uint8_t> argument = call.argument();
+        const size_t known = argument.size();
+        argument.resize(known + kMore);
+        EXPECT_EQ(plain(node.fd, larger, edge.place(argument)), call.result) << call.name;
+        for (const size_t at : {known, known + kMore - 1}) {
+            argument = call.argument();
+            argument.resize(known + kMore);
+            argument[at] = 1;
+            EXPECT_EQ(plain(node.fd, larger, edge.place(argument)), -E2BIG) << call.name << " " << at - known;
+        }
+    }
+}
+
+TEST_F(Ioctl, SmallerStructsAndOtherDirectionsAreRefused) {
+    for (const Call& call : calls()) {
+        const std::vector<uint8_t> argument = call.argument();
+        const unsigned long smaller = call.request - (8ul << _IOC_SIZESHIFT);
+        EXPECT_EQ(plain(node.fd, smaller, edge.place(argument)), -EINVAL) << call.name;
+        for (const unsigned long direction : {0ul, 1ul, 2ul}) {
+            const unsigned long other = (call.request & ~(3ul << _IOC_DIRSHIFT)) | direction << _IOC_DIRSHIFT;
+            EXPECT_EQ(plain(node.fd, other, edge.place(argument)), -ENOTTY) << call.name << " " << direction;
+        }
+    }
+}
+
+TEST_F(Ioctl, AnswersFitTheCallersStruct) {
+    const auto ask = [&](uint32_t type, void* to, uint32_t size) {
+        sidra_ioctl_device_query a{type, 0, reinterpret_cast<uintptr_t>(to), size, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, a), 0);
+        return a.size;
+    };
+    const sidra_query_device whole = device_of(node);
+    EXPECT_EQ(ask(SIDRA_QUERY_DEVICE, nullptr, 0), sizeof whole);
+    for (const uint32_t size : {0u, 4u, 64u, uint32_t{sizeof whole}, uint32_t{sizeof whole + 40}, 512u}) {
+        std::vector<uint8_t> told(1024, 0x5a);
+        EXPECT_EQ(ask(SIDRA_QUERY_DEVICE, told.data(), size), sizeof whole);
+        const size_t known = std::min<size_t>(size, sizeof whole);
+        EXPECT_EQ(std::memcmp(told.data(), &whole, known), 0) << size;
+        for (size_t i = known; i < told.size(); i++) ASSERT_EQ(told[i], i < size ? 0 : 0x5a) << size << ", byte " << i;
+    }
+    for (const uint32_t type : {SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS})
+        EXPECT_GT(ask(type, nullptr, 0), 0u) << type;
+    sidra_ioctl_device_query unknown{SIDRA_QUERY_LIMITS + 1, 0, 0, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, unknown), -EINVAL);
+    sidra_ioctl_device_query nowhere{SIDRA_QUERY_DEVICE, 0, 8, 8, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, nowhere), -EFAULT);
 }
 
 TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
@@ -439,7 +516,7 @@ TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
         weights_create.rows = weights_create.cols = 1;
         weights_create.rights = SIDRA_WEIGHTS_RIGHTS;
         EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights_create), -ENOENT) << handle;
-        sidra_ioctl_buffer_bind bind{handle, buffer.handle, SIDRA_BIND_READ, 0, 0};
+        sidra_ioctl_buffer_bind bind{handle, buffer.handle, SIDRA_BIND_READ, 0, 0, {}};
         EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), -ENOENT) << handle;
         sidra_ioctl_context destroy{handle, 0};
         EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), -ENOENT) << handle;
@@ -452,11 +529,11 @@ TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
 }
 
 TEST_F(Ioctl, ReportsAreOfTilesThatOneHas) {
-    alignas(8) sidra_hw_xbar_report report;
+    alignas(8) sidra_weights_tile report;
     std::memset(&report, 0x55, sizeof report);
-    const sidra_hw_xbar_report before = report;
+    const sidra_weights_tile before = report;
     const auto ask = [&](const Node& who, uint32_t index, uint32_t tile, uint64_t to, uint32_t in) {
-        sidra_ioctl_weights_report a{in, index, tile, 0, to};
+        sidra_ioctl_weights_report a{in, index, tile, 0, to, sizeof(sidra_weights_tile), 0};
         return who.call(SIDRA_IOCTL_WEIGHTS_REPORT, a);
     };
     const auto address = reinterpret_cast<uintptr_t>(&report);
@@ -470,14 +547,14 @@ TEST_F(Ioctl, ReportsAreOfTilesThatOneHas) {
     const Context foreign(other);
     EXPECT_EQ(ask(other, weights, 0, address, foreign.handle), -ENOENT);
     EXPECT_EQ(std::memcmp(&report, &before, sizeof report), 0) << "nothing was stored";
-    for (const uint64_t nowhere : {uint64_t{0}, uint64_t{8}, uint64_t{1} << 63, ~uint64_t{0}})
+    for (const uint64_t nowhere : {uint64_t{8}, uint64_t{1} << 63, ~uint64_t{0}})
         EXPECT_EQ(ask(node, weights, 0, nowhere, c), -EFAULT) << nowhere;
     for (const size_t beyond : {size_t{0}, size_t{1}, sizeof report - 1})
         EXPECT_EQ(ask(node, weights, 0, reinterpret_cast<uintptr_t>(edge.place(bytes_of(before), beyond)), c),
                   beyond ? -EFAULT : 0);
     EXPECT_EQ(ask(node, weights, 0, address, c), 0);
-    EXPECT_EQ(report.uid, 0u) << "not programmed";
-    EXPECT_EQ(report.programmed_rows, 0u);
+    EXPECT_EQ(report.programmed_rows, 0u) << "not programmed";
+    EXPECT_EQ(ask(node, weights, 0, 0, c), 0) << "only its size is asked for";
 }
 
 TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
@@ -490,6 +567,7 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
         a.rights = SIDRA_WEIGHTS_RIGHTS;
         a.xbars = static_cast<uint32_t>(wanted.size());
         a.xbar_ids = reinterpret_cast<uintptr_t>(wanted.data());
+        a.xbar_stride = sizeof wanted[0];
         const int error = node.call(SIDRA_IOCTL_WEIGHTS_CREATE, a);
         if (error != 0) {
             EXPECT_EQ(a.index, 0u);
@@ -498,8 +576,8 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
         if (made != nullptr) *made = a.index;
         return error;
     };
-    const sidra_ioctl_device_query before = look();
-    const uint32_t total = before.xbars_total;
+    const sidra_query_status before = look();
+    const uint32_t total = device_of(node).xbars_total;
     uint32_t index = 0;
     ASSERT_EQ(create({total - 1, total - 3}, 2 * SIDRA_XBAR_ROWS, &index), 0);
     std::vector<uint32_t> ids(2);
@@ -508,6 +586,7 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
     query.index = index;
     query.xbar_ids = reinterpret_cast<uintptr_t>(ids.data());
     query.xbars = 2;
+    query.xbar_stride = sizeof ids[0];
     ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
     EXPECT_EQ(ids, (std::vector<uint32_t>{total - 1, total - 3}));
     EXPECT_EQ(create({total - 2, total - 1}, 2 * SIDRA_XBAR_ROWS), -EBUSY) << "in use";
@@ -522,6 +601,7 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
     nowhere.rights = SIDRA_WEIGHTS_RIGHTS;
     nowhere.xbars = 1;
     nowhere.xbar_ids = 8;
+    nowhere.xbar_stride = 4;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
     EXPECT_EQ(look().xbars_free, before.xbars_free - 2);
     EXPECT_EQ(create({total - 2}, 1), 0) << "what was refused is free";
@@ -544,7 +624,10 @@ TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
     wait.stride = sizeof newer;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), 0);
     newer.tail = 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -E2BIG);
+    wait.stride = SIDRA_STRIDE_MAX + 8;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
+    wait.stride = sizeof newer;
     wait.items = 8;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EFAULT);
     sidra_ioctl_submit submit = jobs.request(packets);
@@ -553,6 +636,11 @@ TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
         EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EINVAL) << count;
     }
     submit.count = 1;
+    for (const uint32_t stride : {1u, 15u, SIDRA_STRIDE_MAX + 8, UINT32_MAX}) {
+        submit.point_stride = stride;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EINVAL) << stride;
+    }
+    submit.point_stride = 0;
     submit.packets = 8;
     EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EFAULT);
 }

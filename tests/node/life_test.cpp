@@ -186,9 +186,7 @@ TEST_F(Life, TheTwinNodeIsTheSameDevice) {
     const std::filesystem::directory_iterator accel("/sys/class/sidra/sidra0/device/accel");
     Node twin(("/dev/accel/" + accel->path().filename().string()).c_str());
     ASSERT_GE(twin.fd, 0);
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(twin.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-    EXPECT_NE(query.xbars_total, 0u);
+    EXPECT_NE(device_of(twin).xbars_total, 0u);
 }
 
 TEST_F(Life, AnOpenFileKeepsTheModule) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sidra_accel.h"
+#include "sidra_hw.h"
 
 namespace sidra::test {
 
@@ -189,25 +190,56 @@ inline sidra_cmd sem_wait(uint64_t address, uint64_t value) {
     return cmd;
 }
 
+// An answer of DEVICE_QUERY.
+template <class Answer>
+Answer query_device(const Node& node, sidra_query_type type) {
+    Answer answer{};
+    sidra_ioctl_device_query a{static_cast<uint32_t>(type), 0, reinterpret_cast<uintptr_t>(&answer), sizeof answer, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, a), 0);
+    EXPECT_EQ(a.size, sizeof answer);
+    return answer;
+}
+inline sidra_query_device device_of(const Node& node) {
+    return query_device<sidra_query_device>(node, SIDRA_QUERY_DEVICE);
+}
+inline sidra_query_status status_of(const Node& node) {
+    return query_device<sidra_query_status>(node, SIDRA_QUERY_STATUS);
+}
+
+inline uint32_t create_vm(const Node& node) {
+    sidra_ioctl_vm_create a{};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_VM_CREATE, a), 0);
+    return a.vm;
+}
+
+// A context in an address space of its own, or in that of another context.
 struct Context {
-    explicit Context(const Node& its_node) : node(its_node) {
+    explicit Context(const Node& its_node) : Context(its_node, create_vm(its_node)) { own_vm_ = true; }
+    Context(const Context&) = delete;
+    Context(const Node& its_node, uint32_t its_vm) : node(its_node), vm(its_vm) {
         sidra_ioctl_context_create a{};
+        a.vm = vm;
         EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, a), 0);
         handle = a.context;
-        doorbells = static_cast<uint8_t*>(node.map(a.doorbell_offset, SIDRA_BAR_DOORBELL_STRIDE));
+        doorbells = static_cast<uint8_t*>(node.map(a.doorbell_offset, SIDRA_DOORBELL_PAGE_SIZE));
         EXPECT_NE(doorbells, nullptr);
     }
     ~Context() {
-        if (doorbells) munmap(doorbells, SIDRA_BAR_DOORBELL_STRIDE);
+        if (doorbells) munmap(doorbells, SIDRA_DOORBELL_PAGE_SIZE);
         sidra_ioctl_context a{handle, 0};
         node.call(SIDRA_IOCTL_CONTEXT_DESTROY, a);
+        sidra_ioctl_vm b{vm, 0};
+        if (own_vm_) node.call(SIDRA_IOCTL_VM_DESTROY, b);
     }
-    Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
     const Node& node;
+    const uint32_t vm;
     uint32_t handle = 0;
     uint8_t* doorbells = nullptr;
+
+   private:
+    bool own_vm_ = false;
 };
 
 // enum sidra_context_state.
@@ -236,7 +268,7 @@ struct Buffer {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     static uint64_t bind(const Context& context, uint32_t handle) {
-        sidra_ioctl_buffer_bind a{context.handle, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+        sidra_ioctl_buffer_bind a{context.vm, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0, {}};
         EXPECT_EQ(context.node.call(SIDRA_IOCTL_BUFFER_BIND, a), 0);
         return a.address;
     }
@@ -248,11 +280,13 @@ struct Buffer {
 };
 
 struct Queue {
-    Queue(const Context& its_context, uint32_t kind, uint32_t log2 = 6) : context(its_context), node(its_context.node) {
+    Queue(const Context& its_context, uint32_t kind, uint32_t log2 = 6, uint64_t start = 0)
+        : context(its_context), node(its_context.node), next(start) {
         create.context = context.handle;
         create.kind = kind;
         create.ring_log2 = log2;
         create.priority = 1;
+        create.start = start;
         EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, create), 0);
         state = static_cast<const sidra_queue_state*>(node.map(create.state_offset, SIDRA_PAGE_SIZE, PROT_READ));
         EXPECT_NE(state, nullptr);
@@ -287,6 +321,8 @@ struct Queue {
         a.queue = create.queue;
         a.packets = reinterpret_cast<uintptr_t>(packets.data());
         a.count = static_cast<uint32_t>(packets.size());
+        a.packet_stride = SIDRA_CMD_SIZE;
+        a.point_stride = sizeof(sidra_syncobj_point);
         a.in_fence_fd = a.out_fence_fd = -1;
         return a;
     }

@@ -53,10 +53,20 @@ class Ring {
         sqe->user_data = user;
         sqe->flags = flags;
         std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 48, &cmd, sizeof cmd);
-        if (packet) std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 64, packet, sizeof *packet);
+        if (packet) {
+            std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 64, packet, sizeof *packet);
+            sqe->len = sizeof *packet;
+        }
         word(params_.sq_off.array)[at] = at;
         added_++;
         return sqe;
+    }
+    io_uring_sqe* add(int file, uint32_t op, const Queue& queue, uint64_t value, uint64_t user,
+                      const sidra_cmd* packet = nullptr, uint8_t flags = 0) {
+        return add(file, op, command(queue, value), user, packet, flags);
+    }
+    static sidra_uring_cmd command(const Queue& queue, uint64_t value) {
+        return {queue.context.handle, static_cast<uint16_t>(queue.create.queue), 0, value};
     }
     int enter(unsigned wait = 0) {
         if (added_ != 0) __atomic_store_n(word(params_.sq_off.tail), tail_, __ATOMIC_SEQ_CST);

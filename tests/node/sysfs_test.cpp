@@ -18,19 +18,20 @@ class Sysfs : public NodeTest {
         NodeTest::SetUp();
         ASSERT_TRUE(eventually([] { return attribute("firmware_version").line() != "none"; }));
     }
-    static sidra_ioctl_device_query query() {
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-        return query;
-    }
 };
 
-TEST_F(Sysfs, IsDocumented) { EXPECT_EQ(files_in(kClass), documented("sysfs-class-sidra")); }
+TEST_F(Sysfs, IsDocumented) {
+    std::set<std::string> files = files_in(kClass);
+    files.merge(files_in(kClass + "user_limits"));
+    EXPECT_EQ(files, documented("sysfs-class-sidra"));
+}
 
 std::string version(uint32_t value) { return std::to_string(value >> 16) + '.' + std::to_string(value & 0xffff); }
 
 TEST_F(Sysfs, SaysWhatCallsSay) {
-    const sidra_ioctl_device_query device = query();
+    const Node node;
+    const sidra_query_device device = device_of(node);
+    const sidra_query_status status = status_of(node);
     std::string uuid;
     for (const uint8_t byte : device.uuid) {
         char text[3];
@@ -46,8 +47,8 @@ TEST_F(Sysfs, SaysWhatCallsSay) {
     EXPECT_EQ(attribute("geometry").numbers(),
               (std::vector<uint64_t>{device.clusters, device.cus_per_cluster, device.xbars_per_cu}));
     EXPECT_EQ(attribute("l3_size").numbers(), std::vector<uint64_t>{device.l3_size});
-    EXPECT_EQ(attribute("l3_free").numbers(), std::vector<uint64_t>{device.l3_free});
-    EXPECT_EQ(attribute("generation").numbers(), std::vector<uint64_t>{device.generation});
+    EXPECT_EQ(attribute("l3_free").numbers(), std::vector<uint64_t>{status.l3_free});
+    EXPECT_EQ(attribute("generation").numbers(), std::vector<uint64_t>{status.generation});
     EXPECT_GT(attribute("nvm_size").numbers().at(0), 0u);
 }
 
@@ -122,7 +123,7 @@ TEST_F(Sysfs, TelemetryInOneRead) {
     sidra_telemetry page{};
     ASSERT_EQ(pread(fd, &page, sizeof page, 0), static_cast<ssize_t>(sizeof page));
     EXPECT_EQ(page.magic, SIDRA_TELEMETRY_MAGIC);
-    EXPECT_EQ(page.xbars_total, query().xbars_total);
+    EXPECT_EQ(page.xbars_total, device_of(Node()).xbars_total);
     uint64_t again = 0;
     ASSERT_EQ(pread(fd, &again, sizeof again, offsetof(sidra_telemetry, clock_ns)), 8);
     EXPECT_GT(again, page.clock_ns) << "as it is at each read";
@@ -194,7 +195,7 @@ std::vector<sidra_hw_xbar> crossbars() {
 }
 
 TEST_F(Sysfs, CrossbarsOfAnObject) {
-    EXPECT_EQ(attribute("crossbars").bytes.size(), query().xbars_total * sizeof(sidra_hw_xbar));
+    EXPECT_EQ(attribute("crossbars").bytes.size(), device_of(Node()).xbars_total * sizeof(sidra_hw_xbar));
     const Node node;
     const Context context(node);
     Queue queue(context, SIDRA_QUEUE_USER);
@@ -219,7 +220,8 @@ TEST_F(Sysfs, CrossbarsAreAskedForOnceASecond) {
     crossbars();
     const uint64_t started = in_ms(0), writes = card.counter("mmio_writes");
     for (int i = 0; i < 200; i++) crossbars();
-    const uint64_t commands = (query().xbars_total + 1023) / 1024, answers = 2 + (in_ms(0) - started) / 1'000'000'000;
+    const uint64_t commands = (device_of(Node()).xbars_total + 1023) / 1024,
+                   answers = 2 + (in_ms(0) - started) / 1'000'000'000;
     EXPECT_LE(card.counter("mmio_writes") - writes,
               answers * commands * 5);  // registers of a command, and its interrupt's
 }

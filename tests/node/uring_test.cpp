@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "node.h"
@@ -29,7 +30,7 @@ TEST_F(Uring, SubmitsInOrderAndCompletesWhenRetired) {
     Queue queue(context, SIDRA_QUEUE_KERNEL);
     Buffer buffer(context, 4096);
     Ring ring;
-    const sidra_uring_cmd cmd{context.handle, queue.create.queue, 0};
+    const sidra_uring_cmd cmd = Ring::command(queue, 0);
     buffer.words[0] = 0x5511;
     for (uint64_t round = 0; round < 8; round++) {
         ring.order.clear();
@@ -66,8 +67,7 @@ TEST_F(Uring, ABatchIsOneDoorbellOneInterruptAndOneAllocation) {
     uint64_t doorbells = kBatch, arms = kBatch, interrupts = kBatch, allocated = kBatch;
     const auto best = [&] { return doorbells == 1 && arms <= 1 && interrupts <= 1 && allocated == 1; };
     for (unsigned round = 0; round < 500 && !best(); round++) {
-        for (uint64_t i = 0; i < kBatch; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        for (uint64_t i = 0; i < kBatch; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &one);
         const sidra_telemetry before = telemetry();
         const uint64_t allocations = card.counter("submit_allocations"), submits = card.counter("submits");
         ASSERT_EQ(ring.enter(kBatch), static_cast<int>(kBatch));
@@ -94,8 +94,7 @@ TEST_F(Uring, WaitsForAWholeBatchAtOnce) {
     ASSERT_GE(ring.fd, 0);
     const sidra_cmd one = nop();
     for (unsigned round = 0; round < 20; round++) {
-        for (uint64_t i = 0; i < 48; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        for (uint64_t i = 0; i < 48; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &one);
         ASSERT_EQ(ring.enter(48), 48);
         for (const auto& [user, result] : ring.reap(48)) EXPECT_EQ(result, 0) << user;
     }
@@ -121,17 +120,17 @@ TEST_F(Uring, WhoWaitsFurtherAheadDelaysNobody) {
         for (unsigned round = 0; round < 60 && best != 0; round++) {
             const uint64_t before = card.counter("rechecks");
             for (uint64_t i = 0; i < 4; i++) {
-                ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &packet);
+                ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &packet);
                 EXPECT_EQ(ring.reap(1).at(i), 0);
             }
             best = std::min(best, card.counter("rechecks") - before);
         }
         return best;
     };
-    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, kAhead}, 100)->len = queue.epoch();
+    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, kAhead, 100)->len = queue.epoch();
     ASSERT_EQ(ring.enter(), 1);
     EXPECT_EQ(late(), 0u);
-    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, kAhead}, 101);
+    ring.add(node.fd, SIDRA_URING_CANCEL, queue, kAhead, 101);
     const auto results = ring.reap(2);
     EXPECT_EQ(results.at(100), -ECANCELED);
     EXPECT_EQ(results.at(101), 1);
@@ -148,8 +147,7 @@ TEST_F(Uring, RingsThatTakeTurnsAllGetTheirs) {
     ASSERT_TRUE(knob("stall", 1));
     for (uint64_t turn = 0; turn < 6; turn++) {
         Ring& ring = rings[turn % 2];
-        for (uint64_t i = 0; i < 4; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 4 * turn + i, &one);
+        for (uint64_t i = 0; i < 4; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, 4 * turn + i, &one);
         EXPECT_EQ(ring.enter(), 4);
     }
     ASSERT_TRUE(knob("stall", 0));
@@ -179,7 +177,7 @@ TEST_F(Uring, RingsAtTheSameTimeAllGetTheirs) {
             for (uint64_t i = 0; i < kBatch; i++) {
                 const uint64_t user = who << 32 | round << 16 | i;
                 expected[user] = 0;
-                ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, user, i ? &one : &slow);
+                ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, user, i ? &one : &slow);
             }
             ASSERT_EQ(ring.reap(kBatch), expected);
             EXPECT_EQ(ring.order.size(), kBatch);
@@ -230,8 +228,7 @@ TEST_F(Uring, TasksThatShareARingDoNotWaitForEachOther) {
     Ring ring;
     const sidra_cmd one = nop();
     const auto submit = [&](uint64_t first, int count) {
-        for (int i = 0; i < count; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, first + i, &one);
+        for (int i = 0; i < count; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, first + i, &one);
         return ring.enter() == count;
     };
     ASSERT_TRUE(knob("stall", 1));
@@ -256,8 +253,7 @@ TEST_F(Uring, ARingOrATaskThatIsGoneHoldsUpNobody) {
     Ring ring;
     const sidra_cmd one = nop();
     const auto submit = [&](Ring& to, uint64_t first) {
-        for (uint64_t i = 0; i < 3; i++)
-            to.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, first + i, &one);
+        for (uint64_t i = 0; i < 3; i++) to.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, first + i, &one);
         return to.enter() == 3;
     };
     std::map<uint64_t, int> expected;
@@ -292,11 +288,10 @@ TEST_F(Uring, OneOfALineIsCancelled) {
     Ring ring;
     const sidra_cmd one = nop();
     ASSERT_TRUE(knob("stall", 1));
-    for (uint64_t i = 1; i <= 5; i++)
-        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+    for (uint64_t i = 1; i <= 5; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &one);
     ring.enter();
-    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 3}, 10);
-    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 3}, 11);
+    ring.add(node.fd, SIDRA_URING_CANCEL, queue, 3, 10);
+    ring.add(node.fd, SIDRA_URING_CANCEL, queue, 3, 11);
     auto results = ring.reap(3);
     EXPECT_EQ(results.at(10), 1);
     EXPECT_EQ(results.at(11), -ENOENT) << "has ended";
@@ -314,8 +309,7 @@ TEST_F(Uring, AFaultEndsTheLineBehindIt) {
     Ring ring;
     sidra_cmd packets[5] = {nop(), nop(), nop(), nop(), nop()};
     packets[2].hdr.opcode = 99;
-    for (uint64_t i = 0; i < 5; i++)
-        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &packets[i]);
+    for (uint64_t i = 0; i < 5; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &packets[i]);
     const auto results = ring.reap(5);
     for (uint64_t i = 0; i < 5; i++) EXPECT_EQ(results.at(i), i < 2 ? 0 : -EIO) << i;
 }
@@ -328,13 +322,11 @@ TEST_F(Uring, EndOfTheRingOrTheQueueEndsTheLine) {
     ASSERT_TRUE(knob("stall", 1));
     {
         Ring ring;
-        for (uint64_t i = 0; i < 20; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        for (uint64_t i = 0; i < 20; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &one);
         EXPECT_EQ(ring.enter(), 20);
     }
     Ring ring;
-    for (uint64_t i = 0; i < 20; i++)
-        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+    for (uint64_t i = 0; i < 20; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, i, &one);
     EXPECT_EQ(ring.enter(), 20);
     sidra_ioctl_queue destroy{context.handle, queue.create.queue, 0, 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_QUEUE_DESTROY, destroy), 0);
@@ -353,7 +345,7 @@ TEST_F(Uring, SubmitsFromRegisteredMemory) {
     iovec memory{packets.data(), packets.size() * sizeof packets[0]};
     ASSERT_EQ(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &memory, 1), 0);
     const auto attempt = [&](uint64_t skip, uint32_t bytes) {
-        io_uring_sqe* sqe = ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 1);
+        io_uring_sqe* sqe = ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, 1);
         sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
         sqe->addr = reinterpret_cast<uintptr_t>(packets.data()) + skip;
         sqe->len = bytes;
@@ -375,8 +367,7 @@ TEST_F(Uring, WaitsAndCancels) {
     Buffer buffer(context, 4096);
     Ring ring;
     const auto wait = [&](uint64_t value, uint64_t user) {
-        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, value}, user)->len =
-            queue.epoch();
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, value, user)->len = queue.epoch();
         ring.enter();
     };
     wait(0, 1);
@@ -386,12 +377,12 @@ TEST_F(Uring, WaitsAndCancels) {
     wait(1, 2);
     wait(2, 3);
     wait(2, 4);
-    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 7}, 5);
+    ring.add(node.fd, SIDRA_URING_CANCEL, queue, 7, 5);
     EXPECT_EQ(ring.reap(1).at(5), -ENOENT);
     __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
     queue.kick();
     EXPECT_EQ(ring.reap(1).at(2), 0);
-    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 2}, 6);
+    ring.add(node.fd, SIDRA_URING_CANCEL, queue, 2, 6);
     const auto results = ring.reap(3);
     EXPECT_EQ(results.at(6), 2);
     EXPECT_EQ(results.at(3), -ECANCELED);
@@ -410,8 +401,7 @@ TEST_F(Uring, EndOfTheRingEndsWhatWaits) {
     queue.push(sem_wait(buffer.va, 1));
     {
         Ring ring;
-        for (uint64_t i = 0; i < 20; i++)
-            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i)->len = queue.epoch();
+        for (uint64_t i = 0; i < 20; i++) ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, 1, i)->len = queue.epoch();
         EXPECT_EQ(ring.enter(), 20);
     }
     __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
@@ -429,19 +419,17 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
         Queue queue(context, SIDRA_QUEUE_USER);
         Buffer buffer(context, 4096);
         queue.push(sem_wait(buffer.va, 1));
-        for (uint64_t i = 0; i < 20; i++)
-            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i)->len = queue.epoch();
+        for (uint64_t i = 0; i < 20; i++) ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, 1, i)->len = queue.epoch();
         EXPECT_EQ(ring.enter(), 20);
         Queue kernel(context, SIDRA_QUEUE_KERNEL);
         const sidra_cmd one = nop();
         ASSERT_TRUE(knob("stall", 1));
-        for (uint64_t i = 20; i < 40; i++)
-            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, kernel.create.queue, 0}, i, &one);
+        for (uint64_t i = 20; i < 40; i++) ring.add(node.fd, SIDRA_URING_SUBMIT, kernel, 0, i, &one);
         EXPECT_EQ(ring.enter(), 20);
         ASSERT_TRUE(card.unbind());
         ASSERT_TRUE(knob("stall", 0));
         for (const auto& [user, result] : ring.reap(40)) EXPECT_EQ(result, -ENODEV) << user;
-        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, 0)->len = queue.epoch();
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, queue, 1, 0)->len = queue.epoch();
         EXPECT_EQ(ring.reap(1).at(0), -ENODEV);
     }
     ASSERT_TRUE(card.bind());
@@ -464,7 +452,7 @@ TEST_F(Uring, AFileArmsOnlySoMuch) {
     arm.epoch = queue.epoch();
     ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
     Ring ring;
-    const sidra_uring_cmd cmd{context.handle, queue.create.queue, kValue};
+    const sidra_uring_cmd cmd = Ring::command(queue, kValue);
     for (uint64_t i = 1; i < kMost; i++) {
         ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, i)->len = queue.epoch();
         if (i % 32 != 0 && i + 1 != kMost) continue;
@@ -493,20 +481,33 @@ TEST_F(Uring, RefusesBadCommands) {
     Context context(node);
     Queue kernel(context, SIDRA_QUEUE_KERNEL), user(context, SIDRA_QUEUE_USER);
     Ring ring, small(0), polled(IORING_SETUP_IOPOLL | IORING_SETUP_SQE128);
-    const auto attempt = [&](Ring& on, uint32_t op, const sidra_uring_cmd& cmd, const sidra_cmd& packet = nop()) {
-        on.add(node.fd, op, cmd, 9, &on == &small ? nullptr : &packet);
+    const auto attempt = [&](
+                             Ring& on, uint32_t op, const sidra_uring_cmd& cmd, const sidra_cmd& packet = nop(),
+                             const std::function<void(io_uring_sqe*)>& change = [](io_uring_sqe*) {}) {
+        change(on.add(node.fd, op, cmd, 9, &on == &small ? nullptr : &packet));
         return on.reap(1).at(9);
     };
-    const sidra_uring_cmd good{context.handle, kernel.create.queue, 0};
+    const sidra_uring_cmd good = Ring::command(kernel, 0);
     EXPECT_EQ(attempt(ring, 0, good), -EOPNOTSUPP);
     EXPECT_EQ(attempt(ring, 4, good), -EOPNOTSUPP);
     EXPECT_EQ(attempt(polled, SIDRA_URING_SUBMIT, good), -EOPNOTSUPP);
     EXPECT_EQ(attempt(small, SIDRA_URING_SUBMIT, good), -EINVAL) << "no room for a packet";
-    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, kernel.create.queue, 1}), -EINVAL);
-    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, user.create.queue, 0}), -EINVAL);
-    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, 77, 0}), -ENOENT);
-    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle + 7, 0, 0}), -ENOENT);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, Ring::command(kernel, 1)), -EINVAL);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, Ring::command(user, 0)), -EINVAL);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, 77, 0, 0}), -ENOENT);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle + 7, 0, 0, 0}), -ENOENT);
     EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good, sem_wait(0x200000, 1)), -EINVAL);
+    // What a command does not use must be zero.
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {good.context, good.queue, 1, 0}), -EINVAL) << "flags";
+    const auto refused = [&](uint32_t op, const std::function<void(io_uring_sqe*)>& change) {
+        EXPECT_EQ(attempt(ring, op, good, op == SIDRA_URING_SUBMIT ? nop() : sidra_cmd{}, change), -EINVAL) << op;
+    };
+    refused(SIDRA_URING_SUBMIT, [](io_uring_sqe* sqe) { sqe->len = 0; });
+    refused(SIDRA_URING_SUBMIT, [](io_uring_sqe* sqe) { sqe->len = 128; });
+    refused(SIDRA_URING_SUBMIT, [](io_uring_sqe* sqe) { sqe->addr = 64; });
+    refused(SIDRA_URING_WAIT_VALUE, [](io_uring_sqe* sqe) { sqe->len = 1, sqe->addr = 64; });
+    refused(SIDRA_URING_CANCEL, [](io_uring_sqe* sqe) { sqe->len = 1; });
+    EXPECT_EQ(attempt(ring, SIDRA_URING_WAIT_VALUE, good), -EINVAL) << "a packet";
     sidra_cmd bad = nop();
     bad.hdr.opcode = 99;
     EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good, bad), -EIO);
@@ -521,7 +522,7 @@ TEST_F(Uring, FullRingIsBusy) {
     ASSERT_EQ(queue.submit(std::vector<sidra_cmd>(64, nop())), 0);
     Ring ring;
     const sidra_cmd one = nop();
-    ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 1, &one);
+    ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, 1, &one);
     EXPECT_EQ(ring.reap(1).at(1), -EBUSY);
     ASSERT_TRUE(knob("stall", 0));
     EXPECT_EQ(queue.wait(64), 0);

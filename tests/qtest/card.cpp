@@ -116,7 +116,7 @@ Context::Context(Card& card, uint32_t index)
     entry_.generation = 7;
     entry_.epoch = 1;
     entry_.flags = SIDRA_HW_QUEUE_VALID;
-    entry_.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+    entry_.ring_log2 = SIDRA_QUEUE_LOG2_MIN;
     entry_.priority = 1;
     entry_.vector = static_cast<uint16_t>(1 + index % (SIDRA_MSIX_VECTORS - 1));
     store();

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kBytes = 2 * SIDRA_PAGE_SIZE;
 
 int bind(const Context& context, uint32_t handle) {
-    sidra_ioctl_buffer_bind args{context.handle, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+    sidra_ioctl_buffer_bind args{context.vm, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
     return context.node.call(SIDRA_IOCTL_BUFFER_BIND, args);
 }
 

@@ -122,7 +122,7 @@ TEST_F(Coredump, OfAnAcknowledgementThatDoesNotCome) {
     std::vector<uint8_t> memory(1 << 16);
     sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
-    sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
+    sidra_ioctl_buffer_unbind unbind{context.vm, enroll.handle, Buffer::bind(context, enroll.handle)};
     ASSERT_TRUE(knob("no-quiesce-ack", 1));
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
     ASSERT_TRUE(knob("no-quiesce-ack", 0));

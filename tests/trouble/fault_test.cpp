@@ -186,8 +186,7 @@ void slow_tiles(Both& both) {
 }
 
 void no_acknowledgement(Both& both) {
-    sidra_ioctl_buffer_unbind unbind{both.victim.context().handle, both.victim.buffer().handle,
-                                     both.victim.buffer().va};
+    sidra_ioctl_buffer_unbind unbind{both.victim.context().vm, both.victim.buffer().handle, both.victim.buffer().va};
     ASSERT_TRUE(knob("no-quiesce-ack", 3));
     EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "by force";
     EXPECT_EQ(state_of(both.victim.context()), SIDRA_CONTEXT_LOST);

@@ -25,11 +25,7 @@ class FirmwareTrouble : public NodeTest {
         dumps.release_all();
         ASSERT_TRUE(runs());
     }
-    static uint32_t version() {
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-        return query.firmware_version;
-    }
+    static uint32_t version() { return status_of(Node()).firmware_version; }
     static bool runs() {
         return eventually([] { return version() != 0; });
     }

@@ -106,7 +106,7 @@ void churn(Villain& v) {
     auto* bytes = static_cast<uint8_t*>(v.node.map(create.mmap_offset, v.kSize));
     const uint64_t va = Buffer::bind(v.context, create.handle);
     for (int i = 0; i < 30; i++) v.user.push(copy(va, v.buffer.va, v.kSize));
-    sidra_ioctl_buffer_unbind unbind{v.context.handle, create.handle, va};
+    sidra_ioctl_buffer_unbind unbind{v.context.vm, create.handle, va};
     v.node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
     std::memset(bytes, 7, v.kSize);
     v.user.wait(v.user.next);
@@ -120,7 +120,7 @@ void churn(Villain& v) {
 // Doorbells of all existing queues and of invalid ones.
 void doorbells(Villain& v) {
     auto* page = reinterpret_cast<volatile uint32_t*>(v.context.doorbells);
-    for (int i = 0; i < 500; i++) page[v.below(SIDRA_BAR_DOORBELL_STRIDE / 4)] = v.random();
+    for (int i = 0; i < 500; i++) page[v.below(SIDRA_DOORBELL_PAGE_SIZE / 4)] = v.random();
     *reinterpret_cast<volatile uint64_t*>(v.context.doorbells + 8 * v.below(512)) = v.number();
     *reinterpret_cast<volatile uint8_t*>(v.context.doorbells + v.below(4096)) = 1;
 }
@@ -219,8 +219,9 @@ void garbage_for_the_driver(Villain& v) {
     if (v.below(4) == 0) submit.in_fence_fd = static_cast<int32_t>(v.below(8));
     if (v.below(4) == 0) submit.flags = v.below(4);
     if (v.below(4) == 0) submit.in_count = v.below(100);
+    submit.point_stride = v.below(4) ? sizeof(sidra_syncobj_point) : static_cast<uint32_t>(v.number());
     submit.in_points = v.below(2) ? v.number() : reinterpret_cast<uintptr_t>(packets.data());
-    submit.deadline = v.below(2) ? v.number() : 0;
+    submit.limit_ns = v.below(2) ? v.number() : 0;
     if (v.node.call(SIDRA_IOCTL_SUBMIT, submit) == 0 && submit.out_fence_fd >= 0) close(submit.out_fence_fd);
     v.revive(v.kernel);
 }

@@ -134,7 +134,8 @@ class Census {
         // Memory of the chip is cleared in the background before it counts as free.
         EXPECT_TRUE(eventually([&] { return query().l3_free == before_.l3_free; }));
         // An io_uring may release its files only after its process has exited.
-        EXPECT_TRUE(eventually([&] { return contexts_free() + 1 == before_.contexts_max; })) << contexts_free();
+        EXPECT_TRUE(eventually([&] { return contexts_free() + 1 == device_of(node_).contexts_max; }))
+            << contexts_free();
         EXPECT_EQ(query().xbars_free, before_.xbars_free);
         EXPECT_EQ(query().generation, before_.generation) << "the device was reset";
     }
@@ -143,6 +144,7 @@ class Census {
     size_t contexts_free() const {
         std::vector<uint32_t> contexts;
         sidra_ioctl_context_create create{};
+        create.vm = create_vm(node_);
         while (node_.call(SIDRA_IOCTL_CONTEXT_CREATE, create) == 0) contexts.push_back(create.context);
         for (const uint32_t handle : contexts) {
             sidra_ioctl_context destroy{handle, 0};
@@ -150,13 +152,9 @@ class Census {
         }
         return contexts.size();
     }
-    sidra_ioctl_device_query query() const {
-        sidra_ioctl_device_query device{};
-        EXPECT_EQ(node_.call(SIDRA_IOCTL_DEVICE_QUERY, device), 0);
-        return device;
-    }
+    sidra_query_status query() const { return status_of(node_); }
     const Node& node_;
-    const sidra_ioctl_device_query before_;
+    const sidra_query_status before_;
 };
 
 }  // namespace sidra::test

@@ -31,7 +31,7 @@ struct Victim {
     Queue user{context, SIDRA_QUEUE_USER}, kernel{context, SIDRA_QUEUE_KERNEL};
 
     int unbind() const {
-        sidra_ioctl_buffer_unbind args{context.handle, buffer.handle, buffer.va};
+        sidra_ioctl_buffer_unbind args{context.vm, buffer.handle, buffer.va};
         return node.call(SIDRA_IOCTL_BUFFER_UNBIND, args);
     }
     // Through that queue.
@@ -166,8 +166,9 @@ TEST_F(Lie, Cells) {
         EXPECT_EQ(programmed(), 16u);
     }
     const auto reported = [&](int error = 0) {
-        sidra_hw_xbar_report report{};
-        sidra_ioctl_weights_report ask{victim.context.handle, create.index, 0, 0, reinterpret_cast<uintptr_t>(&report)};
+        sidra_weights_tile report{};
+        sidra_ioctl_weights_report ask{
+            victim.context.handle, create.index, 0, 0, reinterpret_cast<uintptr_t>(&report), sizeof report, 0};
         EXPECT_EQ(victim.node.call(SIDRA_IOCTL_WEIGHTS_REPORT, ask), error);
         return report.programmed_rows;
     };
@@ -188,19 +189,14 @@ TEST_F(Lie, Cells) {
 TEST_F(Lie, Clock) {
     Innocent innocent;
     ASSERT_TRUE(tell(SIDRA_LIE_CLOCK));
-    sidra_ioctl_device_clock clock{};
-    EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_CLOCK, clock), 0);
+    query_device<sidra_query_clock>(innocent.node(), SIDRA_QUERY_CLOCK);
     innocent.work();
 }
 
 // Firmware, too: it is not used until it restarts, and nothing else is affected.
 TEST_F(Lie, FirmwaresReply) {
     Innocent innocent;
-    const auto version = [&] {
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-        return query.firmware_version;
-    };
+    const auto version = [&] { return status_of(innocent.node()).firmware_version; };
     const auto reset = [&] {
         sidra_ioctl_device_reset request{};
         EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_RESET, request), 0);
@@ -236,19 +232,17 @@ TEST_F(Lie, NeverReadyAgain) {
 
 // While the driver is being bound.
 TEST_F(Lie, AtTheBeginning) {
-    const auto query = [] {
-        sidra_ioctl_device_query device{};
-        EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, device), 0);
-        return device;
-    };
-    const sidra_ioctl_device_query truth = query();
+    const auto free_xbars = [] { return status_of(Node()).xbars_free; };
+    const auto l3_size = [] { return device_of(Node()).l3_size; };
+    const uint32_t true_xbars = free_xbars();
+    const uint64_t true_l3 = l3_size();
     const struct {
         sidra_chip_lie lie;
         const char* refused;  // nullptr: believed
         uint64_t l3_size;
-    } lies[] = {{SIDRA_LIE_L3_SIZE, nullptr, truth.l3_size},
+    } lies[] = {{SIDRA_LIE_L3_SIZE, nullptr, true_l3},
                 {SIDRA_LIE_NO_L3, nullptr, 0},
-                {SIDRA_LIE_XBAR_HEADERS, nullptr, truth.l3_size},
+                {SIDRA_LIE_XBAR_HEADERS, nullptr, true_l3},
                 {SIDRA_LIE_GEOMETRY, "does not support", 0},
                 {SIDRA_LIE_NVM, "named weights cannot be read", 0},
                 {SIDRA_LIE_ADMIN_RESULT, "named weights cannot be read", 0}};
@@ -264,7 +258,7 @@ TEST_F(Lie, AtTheBeginning) {
             EXPECT_TRUE(logged(one.refused));
         } else {
             ASSERT_TRUE(card.bind());
-            EXPECT_EQ(query().l3_size, one.l3_size);
+            EXPECT_EQ(l3_size(), one.l3_size);
             { Innocent().work(); }
             Node node;
             Context context(node);
@@ -274,8 +268,8 @@ TEST_F(Lie, AtTheBeginning) {
             ASSERT_TRUE(card.unbind());
         }
         ASSERT_TRUE(tell(SIDRA_LIE_NONE) && card.bind());
-        EXPECT_EQ(query().l3_size, truth.l3_size);
-        EXPECT_EQ(query().xbars_free, truth.xbars_free);
+        EXPECT_EQ(l3_size(), true_l3);
+        EXPECT_EQ(free_xbars(), true_xbars);
         { Innocent().work(); }
     }
 }

@@ -60,11 +60,12 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
 
         const sidra_ioctl_queue_create create{context.handle, SIDRA_QUEUE_USER, 6, 1, 0, 0, 0, 0, 0, 0};
         std::list<Process> waiters;
-        waiters.emplace_back("CONTEXT_CREATE", node, SIDRA_IOCTL_CONTEXT_CREATE, sidra_ioctl_context_create{});
+        waiters.emplace_back("CONTEXT_CREATE", node, SIDRA_IOCTL_CONTEXT_CREATE,
+                             sidra_ioctl_context_create{context.vm, 0, 0, 0, 0});
         waiters.emplace_back("BUFFER_BIND", node, SIDRA_IOCTL_BUFFER_BIND,
-                             sidra_ioctl_buffer_bind{context.handle, buffer.handle, SIDRA_BIND_READ, 0, 0});
+                             sidra_ioctl_buffer_bind{context.vm, buffer.handle, SIDRA_BIND_READ, 0, 0});
         waiters.emplace_back("BUFFER_UNBIND", node, SIDRA_IOCTL_BUFFER_UNBIND,
-                             sidra_ioctl_buffer_unbind{context.handle, buffer.handle, buffer.va});
+                             sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
         waiters.emplace_back("QUEUE_CREATE", node, SIDRA_IOCTL_QUEUE_CREATE, create);
         waiters.emplace_back("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
                              sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});

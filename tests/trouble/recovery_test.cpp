@@ -283,7 +283,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInAContextReset) {
         Queue queue(context, SIDRA_QUEUE_USER);
         for (int i = 0; i < 30; i++) queue.push(copy(buffer.va, buffer.va + 32768, 32768));
         // Not the buffer being copied, otherwise the queue might fault first.
-        sidra_ioctl_buffer_unbind unbind{context.handle, unused.handle, unused.va};
+        sidra_ioctl_buffer_unbind unbind{context.vm, unused.handle, unused.va};
         ASSERT_TRUE(knob("no-quiesce-ack", 1));
         EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
         ASSERT_TRUE(knob("no-quiesce-ack", 0));
@@ -311,7 +311,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInADeviceReset) {
     std::vector<uint8_t> memory(1 << 16);
     sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
-    sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
+    sidra_ioctl_buffer_unbind unbind{context.vm, enroll.handle, Buffer::bind(context, enroll.handle)};
     Queue queue(innocent, SIDRA_QUEUE_USER);
     ASSERT_TRUE(knob("no-quiesce-ack", 3));
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";

@@ -105,7 +105,7 @@ TEST_F(ResetRace, CommandsByUringEnd) {
     while (all.more()) {
         const uint64_t number = all.rounds() + 1;
         const Round round(buffer, number);
-        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, number, round.packets.data());
+        ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, number, round.packets.data());
         const int result = ring.reap(1).at(number);
         ASSERT_TRUE(result == 0 || result == -ECANCELED) << result;
         if (result == 0) ASSERT_EQ(buffer.words[round.to], number);

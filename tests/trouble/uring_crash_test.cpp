@@ -22,11 +22,10 @@ class UringCrash : public NodeTest {
 struct User {
     explicit User(unsigned kind = IORING_SETUP_SQE128) : ring(kind) {}
     void submit(const sidra_cmd& cmd, uint64_t user = 0, uint8_t flags = 0) {
-        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, user, &cmd, flags);
+        ring.add(node.fd, SIDRA_URING_SUBMIT, queue, 0, user, &cmd, flags);
     }
     void ask(uint32_t op, uint64_t value, uint64_t user = 0) {
-        ring.add(node.fd, op, {context.handle, queue.create.queue, value}, user)->len =
-            op == SIDRA_URING_WAIT_VALUE ? queue.epoch() : 0;
+        ring.add(node.fd, op, queue, value, user)->len = op == SIDRA_URING_WAIT_VALUE ? queue.epoch() : 0;
     }
     sidra_cmd slow_copy() const { return copy(buffer.va, buffer.va + (1 << 18), 1 << 18); }
 

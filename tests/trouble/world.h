@@ -34,6 +34,7 @@ class Products {
     }
     ~Products() {
         sidra_ioctl_weights_unlink unlink{};
+        unlink.owner = SIDRA_OWNER_CALLER;
         unlink.name = reinterpret_cast<uintptr_t>(kName);
         EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
     }
@@ -120,8 +121,7 @@ class Sleepers {
         parked_.push(copy(buffer_.va + 8 * kTo, buffer_.va + 8 * kFrom, 8));
         sidra_ioctl_arm arm{context.handle, parked_.create.queue, end, event_, 0, parked_.epoch(), 0};
         EXPECT_EQ(node_.call(SIDRA_IOCTL_ARM, arm), 0);
-        ring_.add(node_.fd, SIDRA_URING_WAIT_VALUE, {context.handle, parked_.create.queue, end}, 7)->len =
-            parked_.epoch();
+        ring_.add(node_.fd, SIDRA_URING_WAIT_VALUE, parked_, end, 7)->len = parked_.epoch();
         EXPECT_EQ(ring_.enter(), 1);
         waiter_ = std::thread([this, end] { waited_ = parked_.wait(end, in_ms(100 * kPatienceMs)); });
         peer_.push(parked_.waited_for(end));

@@ -124,7 +124,7 @@ void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
             sqe->opcode = IORING_OP_URING_CMD;
             sqe->fd = s.node;
             sqe->cmd_op = SIDRA_URING_SUBMIT;
-            const sidra_uring_cmd command = {s.context.context, s.queue.queue, 0};
+            const sidra_uring_cmd command = {s.context.context, static_cast<uint16_t>(s.queue.queue), 0, 0};
             std::memcpy(sqe->cmd, &command, sizeof command);
             std::memcpy(reinterpret_cast<std::byte*>(sqe->cmd) + sizeof command, s.packets.data(), sizeof(sidra_cmd));
         }

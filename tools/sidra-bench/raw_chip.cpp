@@ -62,7 +62,7 @@ RawChip::RawChip(sidra_engine engine, uint32_t workers) {
     queue->ring = address(ring_);
     queue->write_index = address(write_index_);
     queue->state = address(state_);
-    queue->ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+    queue->ring_log2 = SIDRA_QUEUE_LOG2_MIN;
     queue->vector = 1;
     queue->epoch = 1;
     queue->flags = SIDRA_HW_QUEUE_VALID;

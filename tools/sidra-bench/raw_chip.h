@@ -39,7 +39,7 @@ class RawChip {
     uint64_t assemble(std::string_view text, uint16_t* instructions);
 
     // Puts the packets into the ring, with one doorbell, and returns when they have retired.
-    static constexpr size_t kRing = size_t{1} << SIDRA_HW_QUEUE_LOG2_MIN;
+    static constexpr size_t kRing = size_t{1} << SIDRA_QUEUE_LOG2_MIN;
     void run(std::span<const sidra_cmd> packets);  // at most kRing
     void run(const sidra_cmd& packet) { run({&packet, 1}); }
     std::string engine() const { return sidra_chip_engine_name(chip_.get()); }

@@ -638,17 +638,22 @@ SIDRA_API sidra_status sidra_weights_read(sidra_stream *stream, sidra_weights *w
 
 /*
  * Weights with a name outlive their handles and, on a device with a state file, the power of the device. A name has 1..63 bytes and no
- * control characters (below 0x20, or 0x7f). mode: permission bits; 0 means 0600.
+ * control characters (below 0x20, or 0x7f). Each user has names of its own; mode: permission bits for it and for others; 0 means 0600.
  */
 /* BUSY: a sidra_weights_update_f32_async() is not done; wait for its stream. Also for export. */
 SIDRA_API sidra_status sidra_weights_publish(sidra_weights *weights, const char *name, uint32_t mode);
 SIDRA_API sidra_status sidra_weights_open(sidra_context *context, const char *name, sidra_weights **weights);
+/* Opens weights by the name that another user gave them. NOT_FOUND: `owner` (a user id) has no such name that the caller may use. */
+SIDRA_API sidra_status sidra_weights_open_of(sidra_context *context, uint32_t owner, const char *name, sidra_weights **weights);
 /* Removes the name. The crossbars become free with the last handle. */
 SIDRA_API sidra_status sidra_weights_unlink(sidra_context *context, const char *name);
 /* Removes the name and erases the cells at once. BUSY while anyone has a handle. */
 SIDRA_API sidra_status sidra_weights_evict(sidra_context *context, const char *name);
-/* Lists the names on the device, one with each call. Start with *cursor = 0; NOT_FOUND at the end. name: room for at least 64 bytes. */
+/* Lists the names of the calling user on the device, one with each call. Start with *cursor = 0; NOT_FOUND at the end. name: room for at least 64 bytes. */
 SIDRA_API sidra_status sidra_weights_list(sidra_context *context, uint32_t *cursor, char *name, size_t name_size);
+/* Lists the names of other users that the caller may open, and their owners, in the same way. */
+SIDRA_API sidra_status sidra_weights_list_of_others(sidra_context *context, uint32_t *cursor, char *name, size_t name_size,
+						     uint32_t *owner);
 /* A file descriptor for the weights, with the right to compute and, if allowed, to read back. The caller owns and closes it. */
 SIDRA_API sidra_status sidra_weights_export(sidra_weights *weights, bool allow_readback, int *fd);
 SIDRA_API sidra_status sidra_weights_import(sidra_context *context, int fd, sidra_weights **weights);

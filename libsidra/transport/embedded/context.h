@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A context: address space, queue table, weights table, and the objects that they refer to. The driver owns its entry
-// in the chip's table.
+// Address spaces and contexts. A context has a queue table, a weights table, the objects that these refer to, and an
+// address space that others may share. The driver owns its entry in the chip's table.
 #ifndef SIDRA_EMBEDDED_CONTEXT_H
 #define SIDRA_EMBEDDED_CONTEXT_H
 
@@ -10,12 +10,14 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "host_memory.h"
 #include "page_table.h"
 #include "queue.h"
 #include "range_allocator.h"
 #include "sidra_accel.h"
+#include "sidra_hw.h"
 #include "weights_store.h"
 
 namespace sidra::embedded {
@@ -49,11 +51,28 @@ struct WeightsHandle {
 inline constexpr uint64_t kVaBegin = SIDRA_HUGE_SIZE;
 inline constexpr uint64_t kVaEnd = uint64_t{1} << SIDRA_VA_BITS;
 
+struct Context;
+
+// An address space; protected by the driver's lock.
+struct Vm {
+    explicit Vm(uint32_t its_handle) : handle(its_handle) {}
+
+    const uint32_t handle;
+    PageTables page_tables;
+    RangeAllocator addresses{kVaBegin, kVaEnd};
+    // Addresses are reused as late as possible: queued packets and graphs may still name removed objects, and must
+    // fault rather than use other objects.
+    uint64_t next_address = kVaBegin;
+    Bindings bindings;
+    std::vector<Context*> contexts;  // that use it on the chip
+};
+
 // Protected by the driver's lock.
 struct Context {
-    Context(uint32_t its_handle, uint32_t its_slot)
+    Context(uint32_t its_handle, uint32_t its_slot, std::shared_ptr<Vm> its_vm)
         : handle(its_handle),
           slot(its_slot),
+          vm(std::move(its_vm)),
           queue_table(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(sidra_hw_queue)),
           weights_table(SIDRA_WEIGHTS_MAX * sizeof(sidra_hw_weights)) {}
 
@@ -72,22 +91,17 @@ struct Context {
 
     const uint32_t handle;
     const uint32_t slot;  // number of the context on the chip
+    const std::shared_ptr<Vm> vm;
     uint32_t last_epoch = 0;
     uint32_t generation = 1;
     bool lost = false;
     sidra_fault fault{};  // the latest fault of queues that are gone or were reset
 
-    PageTables page_tables;
-    RangeAllocator addresses{kVaBegin, kVaEnd};
-    // Addresses and indexes are reused as late as possible: queued packets and graphs may still name removed objects,
-    // and must fault rather than use other objects.
-    uint64_t next_address = kVaBegin;
-    uint32_t next_weights = 0;
+    uint32_t next_weights = 0;  // indexes are reused as late as possible, like addresses
     HostMemory queue_table;
     HostMemory weights_table;
     std::map<uint32_t, std::shared_ptr<Queue>> queues;  // by number
     std::map<uint32_t, WeightsHandle> weights;          // by index
-    Bindings bindings;
 };
 
 // Entries of tables that the chip may read at any time, written by 64-bit words: complete first, then valid. The word

@@ -33,6 +33,10 @@ uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who) {
     return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0u) | (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0u);
 }
 
+bool visible(const sidra_nvm_entry& entry, const Credentials& who) {
+    return who.uid == entry.owner || granted_rights(entry, who) != 0;
+}
+
 Directory::Directory(NvmStore& store) : store_(store), data_(kDataOffset, store.size()) {}
 
 // Entries that the driver wrote are always plausible; damaged memory must not cause out-of-range accesses.
@@ -61,7 +65,7 @@ int Directory::load(Detail& detail) {
         return fail(detail, error, "the weights directory cannot be read");
     for (uint32_t number = 0; number < all.size(); number++) {
         const sidra_nvm_entry& entry = all[number];
-        if (entry.uid == 0 || !plausible(entry) || find(entry.name) || find_uid(entry.uid)) continue;
+        if (entry.uid == 0 || !plausible(entry) || find(entry.owner, entry.name) || find_uid(entry.uid)) continue;
         if (entry.data_size != 0 && !data_.reserve(entry.data_offset, extent(entry.data_size))) continue;
         entries_.emplace(number, entry);
     }
@@ -84,9 +88,9 @@ int64_t Directory::take_uid(Detail& detail) {
     return static_cast<int64_t>(uid_++);
 }
 
-std::optional<uint32_t> Directory::find(const std::string& name) const {
+std::optional<uint32_t> Directory::find(uint32_t owner, const std::string& name) const {
     for (const auto& [number, entry] : entries_)
-        if (name == entry.name) return number;
+        if (entry.owner == owner && name == entry.name) return number;
     return std::nullopt;
 }
 
@@ -97,7 +101,8 @@ std::optional<uint32_t> Directory::find_uid(uint64_t uid) const {
 }
 
 int Directory::add(sidra_nvm_entry entry, std::span<const uint8_t> data, Detail& detail) {
-    if (find(entry.name)) return fail(detail, -EEXIST, "the name \"{}\" is taken", entry.name);
+    if (find(entry.owner, entry.name))
+        return fail(detail, -EEXIST, "user {} has used the name \"{}\" already", entry.owner, entry.name);
     uint32_t number = 0;
     while (entries_.contains(number)) number++;
     if (number >= SIDRA_NVM_ENTRIES)

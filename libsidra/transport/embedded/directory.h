@@ -14,6 +14,7 @@
 #include "detail.h"
 #include "range_allocator.h"
 #include "sidra_accel.h"
+#include "sidra_hw.h"
 
 namespace sidra::embedded {
 
@@ -37,6 +38,8 @@ struct Credentials {
 
 // SIDRA_WEIGHTS_* granted by owner and mode.
 uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who);
+// Whether a user may know of the object: its owner, and who has any rights.
+bool visible(const sidra_nvm_entry& entry, const Credentials& who);
 
 // Not thread-safe. Every change is in NVM before the call returns. An entry is written after its data, so that an
 // interrupted change leaves the old state.
@@ -44,7 +47,7 @@ class Directory {
    public:
     static constexpr uint64_t kEntriesOffset = sizeof(sidra_nvm_super);
     static constexpr uint64_t kDataOffset = kEntriesOffset + SIDRA_NVM_ENTRIES * sizeof(sidra_nvm_entry);
-    static constexpr uint64_t kDataMax = 1u << 20;  // stored with one object
+    static constexpr uint64_t kDataMax = SIDRA_WEIGHTS_DATA_MAX;
 
     explicit Directory(NvmStore& store);
 
@@ -58,7 +61,8 @@ class Directory {
 
     // Entries by number, 0..SIDRA_NVM_ENTRIES - 1.
     const std::map<uint32_t, sidra_nvm_entry>& entries() const { return entries_; }
-    std::optional<uint32_t> find(const std::string& name) const;
+    // Each user has names of its own.
+    std::optional<uint32_t> find(uint32_t owner, const std::string& name) const;
     std::optional<uint32_t> find_uid(uint64_t uid) const;
 
     // Stores a new entry (and fills in its data extent). Returns its number, or -EEXIST, -ENOSPC, -EIO.

@@ -183,7 +183,7 @@ void Driver::release_slot(uint32_t slot) { slots_[slot] = false; }
 
 void Driver::install(Context& context) {
     sidra_hw_context fresh{};
-    fresh.page_table = context.page_tables.root();
+    fresh.page_table = context.vm->page_tables.root();
     fresh.weights_table = context.weights_table.bus();
     fresh.queue_table = context.queue_table.bus();
     fresh.weights_count = SIDRA_WEIGHTS_MAX;
@@ -274,6 +274,11 @@ void Driver::reset_device(sidra_fault_cause cause) {
 
 // ---- Queues --------------------------------------------------------------------------------------------------------
 
+uint32_t Driver::context_count() const {
+    return static_cast<uint32_t>(std::count_if(std::begin(contexts_), std::end(contexts_),
+                                               [](const Context* context) { return context != nullptr; }));
+}
+
 uint32_t Driver::queue_count() const {
     size_t count = 0;
     for (const Context* context : contexts_)
@@ -309,32 +314,40 @@ void Driver::remove_queue(Context& context, Queue& queue) {
 
 // ---- Address spaces ------------------------------------------------------------------------------------------------
 
-uint64_t Driver::bind(Context& context, uint64_t address, std::span<const Segment> segments) {
+uint64_t Driver::bind(Vm& vm, uint64_t address, std::span<const Segment> segments, uint64_t fixed) {
     uint64_t total = 0;
     for (const Segment& segment : segments) total += segment.size;
-    const uint64_t alignment = total >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
-    const auto va = context.addresses.allocate(total + kGuard, alignment, address % alignment, context.next_address);
-    if (!va) return 0;
-    context.next_address = *va + total + kGuard;
+    uint64_t va = fixed;
+    if (fixed == 0) {
+        const uint64_t alignment = total >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+        const auto free = vm.addresses.allocate(total + kGuard, alignment, address % alignment, vm.next_address);
+        if (!free) return 0;
+        va = *free;
+        vm.next_address = va + total + kGuard;
+    } else if (!vm.addresses.reserve(fixed, total + kGuard)) {
+        return 0;
+    }
     uint64_t done = 0;
     try {
         for (const Segment& segment : segments) {
-            context.page_tables.map(*va + done, address + done, segment.size, segment.flags);
+            vm.page_tables.map(va + done, address + done, segment.size, segment.flags);
             done += segment.size;
         }
     } catch (...) {
-        unbind(context, *va, total);
+        unbind(vm, va, total);
         throw;
     }
-    return *va;
+    return va;
 }
 
-void Driver::unbind(Context& context, uint64_t va, uint64_t size) {
-    context.page_tables.unmap(va, size);
-    quiesce(context, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
-    context.page_tables.free_unlinked();
-    context.addresses.free(va, size + kGuard);
+void Driver::unbind(Vm& vm, uint64_t va, uint64_t size) {
+    vm.page_tables.unmap(va, size);
+    for (Context* context : vm.contexts) quiesce(*context, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
+    vm.page_tables.free_unlinked();
+    vm.addresses.free(va, size + kGuard);
 }
+
+bool Driver::fits(uint64_t va, uint64_t size) { return va >= kVaBegin && va <= kVaEnd && size + kGuard <= kVaEnd - va; }
 
 void Driver::quiesce_weights(Context& context, uint32_t index) { quiesce(context, SIDRA_ADMIN_QUIESCE_WEIGHTS, index); }
 

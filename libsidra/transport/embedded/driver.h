@@ -80,17 +80,20 @@ class Driver final : private CellPort, private NvmStore {
     void install_queue(Context& context, Queue& queue, uint64_t start);
     // Removes it: afterwards the chip does not access its memory.
     void remove_queue(Context& context, Queue& queue);
-    // Number of queues of all contexts.
+    // Numbers of contexts, and of queues of all contexts.
+    uint32_t context_count() const;
     uint32_t queue_count() const;
 
-    // Maps contiguous memory at `address` into a context, in segments with separate rights. Returns the device address;
-    // 0: no space.
+    // Maps contiguous memory at `address` into an address space, in segments with separate rights, at device address
+    // `fixed` if that is not 0. Returns the device address; 0: no space.
     struct Segment {
         uint64_t size, flags;  // whole pages; SIDRA_PTE_*
     };
-    uint64_t bind(Context& context, uint64_t address, std::span<const Segment> segments);
+    uint64_t bind(Vm& vm, uint64_t address, std::span<const Segment> segments, uint64_t fixed = 0);
+    // Whether a mapping may lie at [va, va + size).
+    static bool fits(uint64_t va, uint64_t size);
     // Returns when the device no longer accesses [va, va + size).
-    void unbind(Context& context, uint64_t va, uint64_t size);
+    void unbind(Vm& vm, uint64_t va, uint64_t size);
 
     // Makes the chip drop an entry of a context's weights table that the caller has revoked.
     void quiesce_weights(Context& context, uint32_t index);

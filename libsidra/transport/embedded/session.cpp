@@ -39,8 +39,9 @@ struct Requests {
     case SIDRA_IOCTL_##number:                            \
         return call<sidra_ioctl_##type, &Session::method, Session::access, lock>
             SIDRA_REQUEST(DEVICE_QUERY, device_query, device_query, kNormal, kLocked);
-            SIDRA_REQUEST(DEVICE_CLOCK, device_clock, device_clock, kNormal, kUnlocked);
             SIDRA_REQUEST(DEVICE_RESET, device_reset, device_reset, kNormal, kLocked);
+            SIDRA_REQUEST(VM_CREATE, vm_create, vm_create, kNormal, kLocked);
+            SIDRA_REQUEST(VM_DESTROY, vm, vm_destroy, kRelease, kLocked);
             SIDRA_REQUEST(CONTEXT_CREATE, context_create, context_create, kNormal, kLocked);
             SIDRA_REQUEST(CONTEXT_DESTROY, context, context_destroy, kRelease, kLocked);
             SIDRA_REQUEST(CONTEXT_QUERY, context_query, context_query, kNormal, kLocked);
@@ -84,6 +85,7 @@ int Session::ioctl(unsigned long request, void* argument, Detail& detail) {
 Session::~Session() {
     std::lock_guard guard(driver_->lock());
     while (!contexts_.empty()) destroy_context(*contexts_.begin()->second);
+    vms_.clear();
     while (!buffers_.empty()) drop_buffer(buffers_.begin());
 }
 
@@ -91,8 +93,20 @@ Session::~Session() {
 
 uint32_t Session::take_handle() {
     // Handles are reused as late as possible, so that a stale one does not name a new object.
-    while (next_handle_ == 0 || contexts_.contains(next_handle_) || buffers_.contains(next_handle_)) next_handle_++;
-    return next_handle_++;
+    const auto taken = [&](uint32_t handle) {
+        return contexts_.contains(handle) || buffers_.contains(handle) || vms_.contains(handle);
+    };
+    do {
+        next_handle_ = next_handle_ % MapOffset::kHandleMax + 1;
+    } while (taken(next_handle_));
+    return next_handle_;
+}
+
+int Session::find_vm(uint32_t handle, std::shared_ptr<Vm>* vm, Detail& detail) {
+    const auto place = vms_.find(handle);
+    if (place == vms_.end()) return fail(detail, -ENOENT, "there is no address space {}", handle);
+    *vm = place->second;
+    return 0;
 }
 
 int Session::find_context(uint32_t handle, Access access, Context** context, Detail& detail) {
@@ -114,60 +128,108 @@ int Session::find_queue(Context& context, uint32_t number, std::shared_ptr<Queue
 
 int Session::find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue,
                         Detail& detail) {
-    Context* context;
+    Context* context = nullptr;
     if (int error = find_context(handle, access, &context, detail)) return error;
     return find_queue(*context, number, queue, detail);
 }
 
 // ---- Device --------------------------------------------------------------------------------------------------------
 
-int Session::device_query(sidra_ioctl_device_query& a, Detail& detail) {
-    const uint32_t flags = a.flags;
-    a = {};
-    a.flags = flags;
-    if (int error = check_flags(flags, 0, "flags", detail)) return error;
-    const ChipInfo& info = driver_->info();
-    a.kind = SIDRA_DEVICE_MODEL | SIDRA_DEVICE_EMBEDDED;
-    a.uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
-    a.hw_version = info.hw_version;
-    a.driver_version = kDriverVersion;
-    a.firmware_version = driver_->firmware_version();
-    a.features = info.features;
-    a.clusters = static_cast<uint16_t>(info.clusters);
-    a.cus_per_cluster = static_cast<uint16_t>(info.cus_per_cluster);
-    a.xbars_per_cu = static_cast<uint16_t>(info.xbars_per_cu);
-    a.rows = static_cast<uint16_t>(info.rows);
-    a.cols = static_cast<uint16_t>(info.cols);
-    a.contexts_max = static_cast<uint16_t>(info.contexts);
-    a.queues_max = static_cast<uint16_t>(info.queues);
-    a.queues_per_context_max = static_cast<uint16_t>(info.queues_per_context);
-    a.xbars_total = info.xbars();
-    a.xbars_free = driver_->weights().xbars_free();
-    a.l3_size = info.l3_size;
-    a.l3_free = driver_->local_free();
-    a.l1_size = info.l1_size;
-    a.l2_size = info.l2_size;
-    a.generation = driver_->generation();
-    a.va_bits = info.va_bits;
-    std::memcpy(a.uuid, info.uuid, sizeof a.uuid);
-    return 0;
+namespace {
+
+sidra_query_device describe(const ChipInfo& info) {
+    sidra_query_device told{};
+    told.kind = SIDRA_DEVICE_MODEL | SIDRA_DEVICE_EMBEDDED;
+    told.uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
+    told.hw_version = info.hw_version;
+    told.driver_version = kDriverVersion;
+    told.features = info.features;
+    told.clusters = static_cast<uint16_t>(info.clusters);
+    told.cus_per_cluster = static_cast<uint16_t>(info.cus_per_cluster);
+    told.xbars_per_cu = static_cast<uint16_t>(info.xbars_per_cu);
+    told.rows = static_cast<uint16_t>(info.rows);
+    told.cols = static_cast<uint16_t>(info.cols);
+    told.contexts_max = static_cast<uint16_t>(info.contexts);
+    told.queues_max = static_cast<uint16_t>(info.queues);
+    told.queues_per_context_max = static_cast<uint16_t>(info.queues_per_context);
+    told.xbars_total = info.xbars();
+    told.va_bits = info.va_bits;
+    told.l1_size = info.l1_size;
+    told.l2_size = info.l2_size;
+    told.l3_size = info.l3_size;
+    std::memcpy(told.uuid, info.uuid, sizeof told.uuid);
+    return told;
 }
 
-int Session::device_clock(sidra_ioctl_device_clock& a, Detail& detail) {
-    a.device_ns = a.monotonic_ns = a.error_ns = 0;
-    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+sidra_query_clock read_clock(Driver& driver) {
+    sidra_query_clock told{};
     uint64_t best = ~uint64_t{0};
     for (unsigned tries = 0; tries < 4; tries++) {  // a preemption between the readings may spoil some attempts
         const uint64_t before = monotonic_ns();
-        const uint64_t device = driver_->host().read_register(SIDRA_REG_CLOCK, 8);
+        const uint64_t device = driver.host().read_register(SIDRA_REG_CLOCK, 8);
         const uint64_t after = monotonic_ns();
         if (after - before >= best) continue;
         best = after - before;
-        a.device_ns = device;
-        a.monotonic_ns = before + best / 2;
-        a.error_ns = best - best / 2;
+        told.device_ns = device;
+        told.monotonic_ns = before + best / 2;
+        told.error_ns = best - best / 2;
     }
-    return 0;
+    return told;
+}
+
+}  // namespace
+
+sidra_query_status Session::status() const {
+    sidra_query_status told{};
+    told.generation = driver_->generation();
+    told.firmware_version = driver_->firmware_version();
+    told.contexts = driver_->context_count();
+    told.queues = driver_->queue_count();
+    told.xbars_free = driver_->weights().xbars_free();
+    told.l3_free = driver_->local_free();
+    return told;
+}
+
+// All of the chip belongs to the one user of the process.
+sidra_query_limits Session::limits() const {
+    const ChipInfo& info = driver_->info();
+    sidra_query_limits told{};
+    told.contexts = driver_->context_count();
+    told.contexts_max = info.contexts;
+    told.queues = driver_->queue_count();
+    told.queues_max = info.queues;
+    told.names = driver_->weights().names();
+    told.names_max = SIDRA_NVM_ENTRIES;
+    told.xbars = info.xbars() - driver_->weights().xbars_free();
+    told.xbars_max = info.xbars();
+    told.l3 = info.l3_size - driver_->local_free();
+    told.l3_max = info.l3_size;
+    return told;
+}
+
+int Session::device_query(sidra_ioctl_device_query& a, Detail& detail) {
+    uint32_t room = a.size;
+    a.size = 0;
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    const auto answer = [&](const auto& told) {
+        const int error = return_struct(a.data, &room, &told, sizeof told, detail);
+        if (error == 0) a.size = room;
+        return error;
+    };
+    switch (a.query) {
+        case SIDRA_QUERY_DEVICE:
+            return answer(describe(driver_->info()));
+        case SIDRA_QUERY_STATUS:
+            return answer(status());
+        case SIDRA_QUERY_CLOCK:
+            return answer(read_clock(*driver_));
+        case SIDRA_QUERY_LIMITS:
+            return answer(limits());
+        default:
+            return fail(detail, -EINVAL, "query {} is not {}..{}", a.query, int{SIDRA_QUERY_DEVICE},
+                        int{SIDRA_QUERY_LIMITS});
+    }
 }
 
 int Session::device_reset(sidra_ioctl_device_reset& a, Detail& detail) {
@@ -179,20 +241,44 @@ int Session::device_reset(sidra_ioctl_device_reset& a, Detail& detail) {
 
 // ---- Contexts ------------------------------------------------------------------------------------------------------
 
+int Session::vm_create(sidra_ioctl_vm_create& a, Detail& detail) {
+    a.vm = 0;
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    const uint32_t handle = take_handle();
+    vms_.emplace(handle, std::make_shared<Vm>(handle));
+    a.vm = handle;
+    return 0;
+}
+
+int Session::vm_destroy(sidra_ioctl_vm& a, Detail& detail) {
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    std::shared_ptr<Vm> vm;
+    if (int error = find_vm(a.vm, &vm, detail)) return error;
+    if (!vm->contexts.empty())
+        return fail(detail, -EBUSY, "{} contexts use address space {}; destroy them first", vm->contexts.size(), a.vm);
+    vms_.erase(a.vm);
+    return 0;
+}
+
 int Session::context_create(sidra_ioctl_context_create& a, Detail& detail) {
     a.context = 0;
     a.doorbell_offset = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    std::shared_ptr<Vm> vm;
+    if (int error = find_vm(a.vm, &vm, detail)) return error;
     const int slot = driver_->take_slot(detail);
     if (slot < 0) return slot;
-    Context* context;
+    Context* context = nullptr;
     try {
-        auto fresh = std::make_unique<Context>(take_handle(), static_cast<uint32_t>(slot));
+        auto fresh = std::make_unique<Context>(take_handle(), static_cast<uint32_t>(slot), vm);
+        vm->contexts.reserve(vm->contexts.size() + 1);
         context = contexts_.emplace(fresh->handle, std::move(fresh)).first->second.get();
     } catch (...) {
         driver_->release_slot(static_cast<uint32_t>(slot));
         throw;
     }
+    vm->contexts.push_back(context);
     driver_->install(*context);
     a.context = context->handle;
     a.doorbell_offset = MapOffset(MapOffset::kDoorbell, context->handle).raw();
@@ -203,16 +289,16 @@ void Session::drop_queue(Context& context, Queue& queue) {
     queue.destroyed.store(true, std::memory_order_release);
     std::atomic_ref<uint32_t>(queue.state->state()->run_state).store(SIDRA_QUEUE_LOST, std::memory_order_release);
     driver_->host().interrupts().detach(queue.point);
-    if (queue.ring_va != 0) driver_->unbind(context, queue.ring_va, queue.layout.size);
+    if (queue.ring_va != 0) driver_->unbind(*context.vm, queue.ring_va, queue.layout.size);
     const uint32_t number = queue.number;
     context.queues.erase(number);
 }
 
 void Session::destroy_context(Context& context) {
     driver_->remove(context);
+    std::erase(context.vm->contexts, &context);
     while (!context.queues.empty()) drop_queue(context, *context.queues.begin()->second);
     while (!context.weights.empty()) drop_weights(context, context.weights.begin());
-    context.bindings.clear();
     driver_->release_slot(context.slot);
     const uint32_t handle = context.handle;
     contexts_.erase(handle);
@@ -220,7 +306,7 @@ void Session::destroy_context(Context& context) {
 
 int Session::context_destroy(sidra_ioctl_context& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    Context* context;
+    Context* context = nullptr;
     if (int error = find_context(a.context, kRelease, &context, detail)) return error;
     destroy_context(*context);
     return 0;
@@ -247,20 +333,22 @@ void Session::remember_fault(Context& context, const Queue& queue) {
 }
 
 int Session::context_query(sidra_ioctl_context_query& a, Detail& detail) {
-    a.state = a.generation = 0;
+    a.state = a.generation = a.vm = 0;
     a.fault = {};
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    Context* context;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    Context* context = nullptr;
     if (int error = find_context(a.context, kRelease, &context, detail)) return error;
     a.state = context->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
     a.generation = context->generation;
+    a.vm = context->vm->handle;
     a.fault = latest_fault(*context);
     return 0;
 }
 
 int Session::context_recover(sidra_ioctl_context& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    Context* context;
+    Context* context = nullptr;
     if (int error = find_context(a.context, kRelease, &context, detail)) return error;
     if (!context->lost) return 0;
     context->fault = latest_fault(*context);

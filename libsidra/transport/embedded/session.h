@@ -17,20 +17,25 @@ namespace sidra::embedded {
 // The object of an mmap offset. Page-aligned, never 0; valid only in the session that returned it.
 class MapOffset {
    public:
-    enum Kind : uint32_t { kDoorbell = 1, kBuffer = 2, kRing = 3, kState = 4 };
+    enum Kind : uint32_t { kDoorbell = 0, kRing = 1, kState = 2, kBuffer = 3 };
+    static constexpr uint32_t kHandleMax = (1u << 21) - 1;
+
     MapOffset(Kind kind, uint32_t handle, uint32_t queue = 0)
-        : raw_(uint64_t{kind} << 56 | uint64_t{handle} << 24 | uint64_t{queue} << SIDRA_PAGE_SHIFT) {}
+        : raw_(uint64_t{1u << 31 | uint32_t{kind} << 29 | handle << 8 | queue} << SIDRA_PAGE_SHIFT) {}
     explicit MapOffset(uint64_t raw) : raw_(raw) {}
     uint64_t raw() const { return raw_; }
-    uint32_t kind() const { return static_cast<uint32_t>(raw_ >> 56); }
-    uint32_t handle() const { return static_cast<uint32_t>(raw_ >> 24); }
-    uint32_t queue() const { return static_cast<uint32_t>(raw_ >> SIDRA_PAGE_SHIFT) & 0xfff; }
+    uint32_t kind() const { return page() >> 29 & 3; }
+    uint32_t handle() const { return page() >> 8 & kHandleMax; }
+    uint32_t queue() const { return page() & 0xff; }
     // Whether it has exactly the form of an offset of that kind.
     bool valid() const {
-        return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), kind() >= kRing ? queue() : 0).raw_;
+        const bool of_queue = kind() == kRing || kind() == kState;
+        return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), of_queue ? queue() : 0).raw_;
     }
 
    private:
+    uint32_t page() const { return static_cast<uint32_t>(raw_ >> SIDRA_PAGE_SHIFT); }
+
     uint64_t raw_;
 };
 
@@ -66,8 +71,9 @@ class Session {
 
     // session.cpp
     int device_query(sidra_ioctl_device_query& a, Detail& detail);
-    int device_clock(sidra_ioctl_device_clock& a, Detail& detail);
     int device_reset(sidra_ioctl_device_reset& a, Detail& detail);
+    int vm_create(sidra_ioctl_vm_create& a, Detail& detail);
+    int vm_destroy(sidra_ioctl_vm& a, Detail& detail);
     int context_create(sidra_ioctl_context_create& a, Detail& detail);
     int context_destroy(sidra_ioctl_context& a, Detail& detail);
     int context_query(sidra_ioctl_context_query& a, Detail& detail);
@@ -106,6 +112,7 @@ class Session {
     int weights_list(sidra_ioctl_weights_list& a, Detail& detail);
 
     // The lock is held in all functions below.
+    int find_vm(uint32_t handle, std::shared_ptr<Vm>* vm, Detail& detail);
     int find_context(uint32_t handle, Access access, Context** context, Detail& detail);
     int find_queue(Context& context, uint32_t number, std::shared_ptr<Queue>* queue, Detail& detail);
     int find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue, Detail& detail);
@@ -114,7 +121,7 @@ class Session {
     uint32_t take_handle();
     uint32_t add_buffer(std::shared_ptr<BufferMemory> memory);
     void drop_buffer(std::map<uint32_t, std::shared_ptr<BufferMemory>>::iterator buffer);
-    void unbind(Context& context, Bindings::iterator binding);
+    void unbind(Vm& vm, Bindings::iterator binding);
     int bind_ring(Context& context, Queue& queue, Detail& detail);
     // Removes the queue from the chip, its waiters and the context; mappings keep its memory.
     void drop_queue(Context& context, Queue& queue);
@@ -122,6 +129,8 @@ class Session {
     static sidra_fault latest_fault(const Context& context);
     // For a queue that the chip has forgotten.
     static void remember_fault(Context& context, const Queue& queue);
+    sidra_query_status status() const;
+    sidra_query_limits limits() const;
     template <class Argument>
     int return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room, Detail& detail);
     int install_weights(Context& context, WeightsObject& object, uint32_t rights, uint32_t* index, Detail& detail);
@@ -129,10 +138,22 @@ class Session {
     void drop_weights(Context& context, std::map<uint32_t, WeightsHandle>::iterator handle);
 
     const std::shared_ptr<Driver> driver_;
-    uint32_t next_handle_ = 1;
+    uint32_t next_handle_ = 0;
+    std::map<uint32_t, std::shared_ptr<Vm>> vms_;
     std::map<uint32_t, std::unique_ptr<Context>> contexts_;
     std::map<uint32_t, std::shared_ptr<BufferMemory>> buffers_;
 };
+
+// Copies a struct to the caller, who gives its size in `room`, which becomes the size that this driver knows: less if
+// the caller's struct is smaller, zeros behind it if it is larger. An address of 0 only asks for the size.
+[[nodiscard]] int return_struct(uint64_t to, uint32_t* room, const void* from, size_t size, Detail& detail);
+
+// Checks that a stride is one of elements of `size` bytes.
+[[nodiscard]] int check_stride(uint32_t stride, size_t size, const char* field, Detail& detail);
+// Copy `count` elements of `size` bytes, `stride` bytes apart.
+[[nodiscard]] int read_array(void* to, size_t size, uint64_t from, uint32_t count, uint32_t stride, Detail& detail);
+[[nodiscard]] int write_array(uint64_t to, uint32_t count, uint32_t stride, const void* from, size_t size,
+                              Detail& detail);
 
 // Checks flags, pads and reserved fields of requests: only known bits may be set.
 [[nodiscard]] inline int check_flags(uint64_t flags, uint64_t known, const char* field, Detail& detail) {

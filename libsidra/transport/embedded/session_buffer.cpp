@@ -114,46 +114,58 @@ int Session::buffer_register(sidra_ioctl_buffer_register& a, Detail& detail) {
     return 0;
 }
 
-void Session::unbind(Context& context, Bindings::iterator binding) {
-    driver_->unbind(context, binding->second.va, binding->second.memory->size);
-    context.bindings.erase(binding);  // the quiesce was acknowledged: now the memory can be freed
+void Session::unbind(Vm& vm, Bindings::iterator binding) {
+    driver_->unbind(vm, binding->second.va, binding->second.memory->size);
+    vm.bindings.erase(binding);  // the quiesce was acknowledged: now the memory can be freed
 }
 
 int Session::buffer_close(sidra_ioctl_buffer_close& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     std::shared_ptr<BufferMemory> memory;
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
-    for (const auto& [handle, context] : contexts_) {
-        auto binding = context->bindings.lower_bound({a.handle, 0});
-        while (binding != context->bindings.end() && binding->first.first == a.handle) unbind(*context, binding++);
+    for (const auto& [handle, vm] : vms_) {
+        auto binding = vm->bindings.lower_bound({a.handle, 0});
+        while (binding != vm->bindings.end() && binding->first.first == a.handle) unbind(*vm, binding++);
     }
     drop_buffer(buffers_.find(a.handle));
     return 0;
 }
 
 int Session::buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail) {
+    const uint64_t fixed = a.address;
     a.address = 0;
-    if (int error = check_flags(a.flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE, "flags", detail)) return error;
+    constexpr uint32_t kKnown = SIDRA_BIND_READ | SIDRA_BIND_WRITE | SIDRA_BIND_FIXED;
+    if (int error = check_flags(a.flags, kKnown, "flags", detail)) return error;
     if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    for (uint64_t field : a.reserved)
+        if (int error = check_flags(field, 0, "reserved", detail)) return error;
     if (!(a.flags & SIDRA_BIND_READ)) return fail(detail, -EINVAL, "flags {:#x} lack SIDRA_BIND_READ", a.flags);
-    Context* context;
+    if (!(a.flags & SIDRA_BIND_FIXED) != (fixed == 0))
+        return fail(detail, -EINVAL, "address {:#x}: it is given with SIDRA_BIND_FIXED, and only then", fixed);
+    std::shared_ptr<Vm> vm;
     std::shared_ptr<BufferMemory> memory;
-    if (int error = find_context(a.context, kNormal, &context, detail)) return error;
+    if (int error = find_vm(a.vm, &vm, detail)) return error;
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
     if (memory->readonly && (a.flags & SIDRA_BIND_WRITE))
         return fail(detail, -EACCES, "buffer {} was registered read-only; bind it without SIDRA_BIND_WRITE", a.handle);
+    if (fixed != 0 && (fixed % SIDRA_PAGE_SIZE != memory->first || !Driver::fits(fixed - memory->first, memory->size)))
+        return fail(detail, -EINVAL,
+                    "address {:#x} does not have offset {:#x} in its page, or {} bytes there are not in {:#x}..{:#x}",
+                    fixed, memory->first, memory->size, kVaBegin, kVaEnd);
     const Driver::Segment segment{
         memory->size, memory->pte_flags | SIDRA_PTE_READ | (a.flags & SIDRA_BIND_WRITE ? SIDRA_PTE_WRITE : 0)};
-    const uint64_t va = driver_->bind(*context, memory->address, {&segment, 1});
+    const uint64_t va = driver_->bind(*vm, memory->address, {&segment, 1}, fixed == 0 ? 0 : fixed - memory->first);
+    if (va == 0 && fixed != 0)
+        return fail(detail, -EEXIST, "part of {} bytes at {:#x}, or of the page behind them, is in use", memory->size,
+                    fixed);
     if (va == 0)
-        return fail(detail, -ENOMEM,
-                    "the address space of context {} has no room for {} bytes ({} in one piece); unbind something",
-                    a.context, memory->size, context->addresses.largest_free());
+        return fail(detail, -ENOSPC, "address space {} has no room for {} bytes ({} in one piece); unbind something",
+                    a.vm, memory->size, vm->addresses.largest_free());
     const uint64_t address = va + memory->first;
     try {
-        context->bindings.emplace(std::pair{a.handle, address}, Binding{memory, va});
+        vm->bindings.emplace(std::pair{a.handle, address}, Binding{memory, va});
     } catch (...) {
-        driver_->unbind(*context, va, memory->size);
+        driver_->unbind(*vm, va, memory->size);
         throw;
     }
     a.address = address;
@@ -161,14 +173,14 @@ int Session::buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail) {
 }
 
 int Session::buffer_unbind(sidra_ioctl_buffer_unbind& a, Detail& detail) {
-    Context* context;
+    std::shared_ptr<Vm> vm;
     std::shared_ptr<BufferMemory> memory;
-    if (int error = find_context(a.context, kRelease, &context, detail)) return error;
+    if (int error = find_vm(a.vm, &vm, detail)) return error;
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
-    const auto binding = context->bindings.find({a.handle, a.address});
-    if (binding == context->bindings.end())
-        return fail(detail, -ENOENT, "buffer {} is not bound at {:#x} in context {}", a.handle, a.address, a.context);
-    unbind(*context, binding);
+    const auto binding = vm->bindings.find({a.handle, a.address});
+    if (binding == vm->bindings.end())
+        return fail(detail, -ENOENT, "buffer {} is not bound at {:#x} in address space {}", a.handle, a.address, a.vm);
+    unbind(*vm, binding);
     return 0;
 }
 

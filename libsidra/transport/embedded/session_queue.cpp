@@ -23,9 +23,9 @@ int Session::bind_ring(Context& context, Queue& queue, Detail& detail) {
     const RingLayout& layout = queue.layout;
     const Driver::Segment segments[] = {{layout.report, SIDRA_PTE_READ},
                                         {layout.size - layout.report, SIDRA_PTE_READ | SIDRA_PTE_WRITE}};
-    queue.ring_va = driver_->bind(context, queue.ring->bus(), {segments, layout.has_reports() ? 2u : 1u});
+    queue.ring_va = driver_->bind(*context.vm, queue.ring->bus(), {segments, layout.has_reports() ? 2u : 1u});
     if (queue.ring_va != 0) return 0;
-    return fail(detail, -ENOMEM, "the address space of context {} has no room for a ring of {} bytes", context.handle,
+    return fail(detail, -ENOSPC, "the address space of context {} has no room for a ring of {} bytes", context.handle,
                 layout.size);
 }
 
@@ -35,12 +35,16 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
     if (int error = check_flags(a.flags, SIDRA_QUEUE_REPORTS, "flags", detail)) return error;
     if (a.kind > SIDRA_QUEUE_KERNEL)
         return fail(detail, -EINVAL, "kind {} is neither a user (0) nor a kernel queue (1)", a.kind);
-    if (a.ring_log2 < SIDRA_HW_QUEUE_LOG2_MIN || a.ring_log2 > SIDRA_HW_QUEUE_LOG2_MAX)
-        return fail(detail, -EINVAL, "ring_log2 {} is not {}..{}", a.ring_log2, SIDRA_HW_QUEUE_LOG2_MIN,
-                    SIDRA_HW_QUEUE_LOG2_MAX);
+    if (a.ring_log2 < SIDRA_QUEUE_LOG2_MIN || a.ring_log2 > SIDRA_QUEUE_LOG2_MAX)
+        return fail(detail, -EINVAL, "ring_log2 {} is not {}..{}", a.ring_log2, SIDRA_QUEUE_LOG2_MIN,
+                    SIDRA_QUEUE_LOG2_MAX);
     // The highest priority needs no privilege: all queues of an embedded chip belong to one process.
     if (a.priority >= SIDRA_PRIORITIES)
         return fail(detail, -EINVAL, "priority {} is not 0..{}", a.priority, SIDRA_PRIORITIES - 1);
+    if (a.start > SIDRA_QUEUE_START_MAX)
+        return fail(detail, -EINVAL, "start {} is above {}", a.start, SIDRA_QUEUE_START_MAX);
+    for (uint64_t field : a.reserved)
+        if (int error = check_flags(field, 0, "reserved", detail)) return error;
     const bool reports = a.flags & SIDRA_QUEUE_REPORTS;
     if (reports && a.kind == SIDRA_QUEUE_KERNEL)
         return fail(detail, -EINVAL, "a kernel queue has no reports: its ring memory cannot be mapped");
@@ -58,6 +62,8 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
     auto queue = std::make_shared<Queue>(context->slot, number, a.kind, a.ring_log2, a.priority, reports,
                                          vector_of(context->slot, number), std::move(state), context->take_epoch());
     queue->state->state()->generation = context->generation;
+    queue->state->state()->timeline = a.start;
+    queue->store_write_index(a.start);
     context->queues.emplace(number, queue);
     try {
         if (int error = bind_ring(*context, *queue, detail)) {
@@ -69,7 +75,7 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
         drop_queue(*context, *queue);
         throw;
     }
-    driver_->install_queue(*context, *queue, 0);
+    driver_->install_queue(*context, *queue, a.start);
 
     a.queue = number;
     a.state_offset = MapOffset(MapOffset::kState, a.context, number).raw();
@@ -131,11 +137,12 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
 }
 
 int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
-    a.run_state = 0;
-    a.timeline = a.progress = 0;
-    a.fault = {};
-    a.epoch = a.pad = 0;
-    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    const sidra_ioctl_queue_query asked = a;
+    a = {};
+    a.context = asked.context;
+    a.queue = asked.queue;
+    if (int error = check_flags(asked.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(asked.pad, 0, "pad", detail)) return error;
     std::shared_ptr<Queue> queue;
     if (int error = find_queue(a.context, a.queue, kRelease, &queue, detail)) return error;
     sidra_queue_state& state = *queue->state->state();
@@ -143,6 +150,11 @@ int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
     a.timeline = queue->point.timeline();
     a.epoch = queue->point.epoch();
     a.progress = std::atomic_ref<uint64_t>(state.progress).load(std::memory_order_relaxed);
+    a.kind = queue->kind;
+    a.ring_log2 = queue->ring_log2;
+    a.priority = queue->priority;
+    a.queue_flags = queue->layout.has_reports() ? SIDRA_QUEUE_REPORTS : 0;
+    a.submitted = queue->load_write_index();
     if (queue->point.stopped()) a.fault = state.fault;
     return 0;
 }
@@ -154,8 +166,12 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
     a.out_fence_fd = -1;
     if (int error = check_flags(a.flags, SIDRA_SUBMIT_OUT_FENCE, "flags", detail)) return error;
     if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    for (uint64_t field : a.reserved)
+        if (int error = check_flags(field, 0, "reserved", detail)) return error;
     if (a.count == 0 || a.count > kSubmitMax)
         return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, kSubmitMax);
+    if (a.packet_stride != SIDRA_CMD_SIZE)
+        return fail(detail, -EINVAL, "packet_stride {} is not {}", a.packet_stride, SIDRA_CMD_SIZE);
     if (wanted_fence != -1) return fail(detail, -EINVAL, "out_fence_fd {} must be -1 on entry", wanted_fence);
     if (a.in_count != 0 || a.out_count != 0)
         return fail(detail, -EOPNOTSUPP,
@@ -165,6 +181,8 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
         return fail(detail, -EOPNOTSUPP, "an embedded chip has no sync_files; wait for the timeline instead");
     if (a.in_points != 0 || a.out_points != 0)
         return fail(detail, -EINVAL, "in_points or out_points is given with a count of 0");
+    if (a.point_stride != 0)
+        if (int error = check_stride(a.point_stride, sizeof(sidra_syncobj_point), "point_stride", detail)) return error;
 
     Context* context;
     std::shared_ptr<Queue> queue;

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint64_t kSpinNs = 10'000;         // polling time when there is no work to help with
 constexpr uint64_t kRecheckNs = 50'000'000;  // limits the delay after a lost interrupt
-constexpr uint32_t kStrideMax = 4096;
 
 struct Item {
     uint64_t value;
@@ -102,20 +101,15 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
     if (int error = check_flags(a.flags, SIDRA_WAIT_ALL, "flags", detail)) return error;
     if (a.count == 0 || a.count > SIDRA_WAIT_MAX)
         return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, SIDRA_WAIT_MAX);
-    if (a.stride < sizeof(sidra_wait_item) || a.stride > kStrideMax)
-        return fail(detail, -EINVAL, "stride {} is not {}..{}", a.stride, sizeof(sidra_wait_item), kStrideMax);
+    if (int error = check_stride(a.stride, sizeof(sidra_wait_item), "stride", detail)) return error;
     const bool all = a.flags & SIDRA_WAIT_ALL;
 
     Items items;
     for (uint32_t i = 0; i < a.count; i++) {
-        std::array<uint8_t, kStrideMax> bytes;
-        if (!copy_from_user(bytes.data(), a.items + uint64_t{i} * a.stride, a.stride))
-            return fail(detail, -EFAULT, "item {} at {:#x} is not readable", i, a.items + uint64_t{i} * a.stride);
-        sidra_wait_item item;
-        std::memcpy(&item, bytes.data(), sizeof item);
         a.index = i;
-        if (std::any_of(bytes.begin() + sizeof item, bytes.begin() + a.stride, [](uint8_t byte) { return byte != 0; }))
-            return fail(detail, -EINVAL, "item {} has unknown fields that are not zero", i);
+        sidra_wait_item item;
+        if (int error = read_array(&item, sizeof item, a.items + uint64_t{i} * a.stride, 1, a.stride, detail))
+            return error;
         if (int error = check_flags(item.pad, 0, "pad", detail)) return error;
         if (item.epoch == 0) return fail(detail, -EINVAL, "item {} names epoch 0, which no queue has", i);
         std::lock_guard guard(driver_->lock());

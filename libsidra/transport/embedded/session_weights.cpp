@@ -24,12 +24,14 @@ int check_rights(uint32_t rights, Detail& detail) {
 }
 
 int read_name(uint64_t address, std::string* name, Detail& detail) {
-    const int error = string_from_user(name, address, SIDRA_NVM_NAME_MAX);
+    const int error = string_from_user(name, address, SIDRA_WEIGHTS_NAME_MAX);
     if (error == -EFAULT) return fail(detail, -EFAULT, "the name at {:#x} is not readable", address);
-    if (error != 0) return fail(detail, -EINVAL, "the name is longer than {} bytes", SIDRA_NVM_NAME_MAX);
+    if (error != 0) return fail(detail, -EINVAL, "the name is longer than {} bytes", SIDRA_WEIGHTS_NAME_MAX);
     if (name->empty()) return fail(detail, -EINVAL, "the name is empty");
     return 0;
 }
+
+uint32_t owner_of(uint32_t given) { return given == SIDRA_OWNER_CALLER ? Credentials::current().uid : given; }
 
 template <class Argument>
 void describe(Argument& a, const WeightsObject& object, uint32_t index) {
@@ -117,16 +119,16 @@ int Session::return_data(Argument& a, WeightsObject& object, std::span<const uin
 // The crossbars that the caller of create wants; none: the driver chooses.
 int Session::read_wanted(const sidra_ioctl_weights_create& a, uint32_t given, std::vector<uint32_t>* wanted,
                          Detail& detail) const {
-    if (a.xbar_ids == 0) return 0;
+    if (a.xbar_ids == 0) return check_flags(a.xbar_stride, 0, "xbar_stride without xbar_ids", detail);
+    if (int error = check_stride(a.xbar_stride, sizeof(uint32_t), "xbar_stride", detail)) return error;
     const uint64_t tiles = tile_count(a.rows, a.cols, a.encoding);
     if (given != tiles)
         return fail(detail, -EINVAL, "{} crossbars are wanted for a {} x {} matrix, which has {} tiles", given, a.rows,
                     a.cols, tiles);
     if (tiles > driver_->weights().xbars()) return 0;  // too many in any case
     wanted->resize(tiles);
-    if (!copy_from_user(wanted->data(), a.xbar_ids, tiles * sizeof(uint32_t)))
-        return fail(detail, -EFAULT, "{} numbers of crossbars at {:#x} are not readable", tiles, a.xbar_ids);
-    return 0;
+    return read_array(wanted->data(), sizeof(uint32_t), a.xbar_ids, static_cast<uint32_t>(tiles), a.xbar_stride,
+                      detail);
 }
 
 int Session::weights_create(sidra_ioctl_weights_create& a, Detail& detail) {
@@ -134,6 +136,7 @@ int Session::weights_create(sidra_ioctl_weights_create& a, Detail& detail) {
     a.index = a.xbars = 0;
     a.uid = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     if (int error = check_rights(a.rights, detail)) return error;
     if (a.encoding > SIDRA_ENCODING_OFFSET)
         return fail(detail, -EINVAL, "encoding {} is neither differential (0) nor offset (1)", a.encoding);
@@ -157,9 +160,9 @@ int Session::weights_publish(sidra_ioctl_weights_publish& a, Detail& detail) {
     std::memset(a.uuid, 0, sizeof a.uuid);
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     if (int error = check_flags(a.mode, 0777, "mode", detail)) return error;
-    if (a.data_size > Directory::kDataMax)
+    if (a.data_size > SIDRA_WEIGHTS_DATA_MAX)
         return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a name", a.data_size,
-                    Directory::kDataMax);
+                    SIDRA_WEIGHTS_DATA_MAX);
     std::string name;
     if (int error = read_name(a.name, &name, detail)) return error;
     Context* context;
@@ -182,6 +185,7 @@ int Session::weights_open(sidra_ioctl_weights_open& a, Detail& detail) {
     const uint64_t room = a.data_size;
     a.data_size = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     if (int error = check_rights(a.rights, detail)) return error;
     std::string name;
     if (int error = read_name(a.name, &name, detail)) return error;
@@ -189,7 +193,7 @@ int Session::weights_open(sidra_ioctl_weights_open& a, Detail& detail) {
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
     WeightsObject* object;
     std::vector<uint8_t> data;
-    if (int error = driver_->weights().open(name, a.rights, &object, &data, detail)) return error;
+    if (int error = driver_->weights().open(owner_of(a.owner), name, a.rights, &object, &data, detail)) return error;
     if (int error = return_data(a, *object, data, room, detail)) return error;
     uint32_t index;
     if (int error = install_weights(*context, *object, a.rights, &index, detail)) return error;
@@ -200,10 +204,9 @@ int Session::weights_open(sidra_ioctl_weights_open& a, Detail& detail) {
 
 int Session::weights_unlink(sidra_ioctl_weights_unlink& a, Detail& detail) {
     if (int error = check_flags(a.flags, SIDRA_UNLINK_EVICT, "flags", detail)) return error;
-    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     std::string name;
     if (int error = read_name(a.name, &name, detail)) return error;
-    return driver_->weights().unlink(name, a.flags & SIDRA_UNLINK_EVICT, detail);
+    return driver_->weights().unlink(owner_of(a.owner), name, a.flags & SIDRA_UNLINK_EVICT, detail);
 }
 
 int Session::weights_destroy(sidra_ioctl_weights& a, Detail& detail) {
@@ -228,9 +231,9 @@ int Session::weights_share(sidra_ioctl_weights_share& a, Detail& detail) {
     if ((a.rights & ~handle.rights) != 0)
         return fail(detail, -EACCES, "weights {} of context {} have the rights {:#x}; {:#x} cannot be passed on",
                     a.index, a.context, handle.rights, a.rights);
-    if (a.data_size > Directory::kDataMax)
+    if (a.data_size > SIDRA_WEIGHTS_DATA_MAX)
         return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a descriptor",
-                    a.data_size, Directory::kDataMax);
+                    a.data_size, SIDRA_WEIGHTS_DATA_MAX);
     std::vector<uint8_t> data(a.data_size);
     if (!data.empty() && !copy_from_user(data.data(), a.data, data.size()))
         return fail(detail, -EFAULT, "{} bytes of data at {:#x} are not readable", a.data_size, a.data);
@@ -264,6 +267,10 @@ int Session::weights_query(sidra_ioctl_weights_query& a, Detail& detail) {
     const uint32_t room = a.xbars;
     a.xbars = a.programmed_rows = a.total_rows = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    if (int error = a.xbar_ids != 0 ? check_stride(a.xbar_stride, sizeof(uint32_t), "xbar_stride", detail)
+                                    : check_flags(a.xbar_stride, 0, "xbar_stride without xbar_ids", detail))
+        return error;
     Context* context;
     WeightsHandle handle;
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
@@ -276,8 +283,10 @@ int Session::weights_query(sidra_ioctl_weights_query& a, Detail& detail) {
     }
     uint32_t programmed, total;
     if (int error = driver_->weights().progress(*handle.object, &programmed, &total, detail)) return error;
-    if (a.xbar_ids != 0 && !copy_to_user(a.xbar_ids, tiles.data(), tiles.size() * sizeof tiles[0]))
-        return fail(detail, -EFAULT, "{} numbers at {:#x} are not writable", tiles.size(), a.xbar_ids);
+    if (a.xbar_ids != 0)
+        if (int error = write_array(a.xbar_ids, static_cast<uint32_t>(tiles.size()), a.xbar_stride, tiles.data(),
+                                    sizeof tiles[0], detail))
+            return error;
     a.xbars = static_cast<uint32_t>(tiles.size());
     a.programmed_rows = programmed;
     a.total_rows = total;
@@ -285,28 +294,36 @@ int Session::weights_query(sidra_ioctl_weights_query& a, Detail& detail) {
 }
 
 int Session::weights_report(sidra_ioctl_weights_report& a, Detail& detail) {
+    uint32_t room = a.size;
+    a.size = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     Context* context;
     WeightsHandle handle;
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
     if (int error = find_weights(*context, a.index, &handle, detail)) return error;
     const size_t tiles = handle.object->tiles.size();
     if (a.tile >= tiles) return fail(detail, -EINVAL, "there is no tile {}; the object has {}", a.tile, tiles);
-    sidra_hw_xbar_report report;
+    sidra_weights_tile report;
     if (int error = driver_->weights().report(*handle.object, a.tile, &report, detail)) return error;
-    if (!copy_to_user(a.report, &report, sizeof report))
-        return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", sizeof report, a.report);
+    if (int error = return_struct(a.report, &room, &report, sizeof report, detail)) return error;
+    a.size = room;
     return 0;
 }
 
 int Session::weights_list(sidra_ioctl_weights_list& a, Detail& detail) {
+    const uint32_t count = a.count;
+    uint32_t cursor = a.cursor;
+    a.count = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    sidra_nvm_entry entry;
-    const int number = driver_->weights().next_entry(a.cursor, &entry);
-    if (number < 0) return fail(detail, number, "there are no more names");
-    if (!copy_to_user(a.entry, &entry, sizeof entry))
-        return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", sizeof entry, a.entry);
-    a.cursor = static_cast<uint32_t>(number) + 1;
+    if (count == 0) return fail(detail, -EINVAL, "there is room for no entry: count is 0");
+    if (int error = check_stride(a.stride, sizeof(sidra_weights_entry), "stride", detail)) return error;
+    const std::vector<sidra_weights_entry> list = driver_->weights().list(&cursor, count);
+    if (int error =
+            write_array(a.entries, static_cast<uint32_t>(list.size()), a.stride, list.data(), sizeof list[0], detail))
+        return error;
+    a.count = static_cast<uint32_t>(list.size());
+    a.cursor = cursor;
     return 0;
 }
 

@@ -192,7 +192,7 @@ EmbeddedTransport::~EmbeddedTransport() {
     mappings_.clear();
     session_.reset();
     if (--card_->opens != 0) return;
-    const bool keep = shared_ && card_->state_file.empty() && card_->driver->weights().has_names();
+    const bool keep = shared_ && card_->state_file.empty() && card_->driver->weights().names() != 0;
     card_->driver.reset();
     card_->used = true;
     if (keep) {

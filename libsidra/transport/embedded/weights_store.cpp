@@ -181,22 +181,35 @@ int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, ui
     return 0;
 }
 
-int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_hw_xbar_report* report, Detail& detail) {
+int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_weights_tile* report, Detail& detail) {
     sidra_hw_xbar_report told{};
     if (int error = cells_.read_report(object.tiles[tile], &told))
         return fail(detail, error, "the report of crossbar {} cannot be read", object.tiles[tile]);
     const bool sane = told.level <= SIDRA_XBAR_PULSED && told.stuck_cells <= SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS;
     if (!sane || (told.uid == object.uid && told.tile != tile))
         return fail(detail, -EIO, "the chip's report of crossbar {} is not valid", object.tiles[tile]);
-    if (told.uid == object.uid) {
-        *report = told;
-        return 0;
-    }
-    // Another object's data is hidden, except the lifetime counters of the crossbar.
     *report = {};
     report->programs = told.programs;
     report->level = told.level;
     report->stuck_cells = told.stuck_cells;
+    if (told.uid != object.uid) return 0;  // another object's data is hidden
+    report->programmed_rows = told.programmed_rows;
+    report->spare_columns = told.spare_columns;
+    report->error_ppm = told.error_ppm;
+    report->drift_ppm = told.drift_ppm;
+    report->bad_cells = told.bad_cells;
+    report->age_s = told.age_s;
+    report->failed = told.failed;
+    report->recovered = told.recovered;
+    report->set_pulses = told.set_pulses;
+    report->reset_pulses = told.reset_pulses;
+    report->reads = told.reads;
+    report->device_ps = told.device_ps;
+    report->energy_pj = told.energy_pj;
+    report->clipped = told.clipped;
+    report->adc_range = told.adc_range;
+    static_assert(sizeof report->arrived == sizeof told.arrived);
+    std::memcpy(report->arrived, told.arrived, sizeof told.arrived);
     return 0;
 }
 
@@ -228,11 +241,19 @@ int WeightsStore::publish(WeightsObject& object, const std::string& name, std::s
     return 0;
 }
 
-int WeightsStore::open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data,
-                       Detail& detail) {
-    const auto number = directory_.find(name);
-    if (!number) return fail(detail, -ENOENT, "no weights are named \"{}\" on this array", name);
-    const sidra_nvm_entry& entry = directory_.entries().at(*number);
+int WeightsStore::find_visible(uint32_t owner, const std::string& name, uint32_t* number, Detail& detail) const {
+    const auto found = directory_.find(owner, name);
+    if (!found || !visible(directory_.entries().at(*found), Credentials::current()))
+        return fail(detail, -ENOENT, "user {} has no weights named \"{}\" on this array", owner, name);
+    *number = *found;
+    return 0;
+}
+
+int WeightsStore::open(uint32_t owner, const std::string& name, uint32_t rights, WeightsObject** object,
+                       std::vector<uint8_t>* data, Detail& detail) {
+    uint32_t number;
+    if (int error = find_visible(owner, name, &number, detail)) return error;
+    const sidra_nvm_entry& entry = directory_.entries().at(number);
     const uint32_t granted = granted_rights(entry, Credentials::current());
     if ((rights & ~granted) != 0)
         return fail(detail, -EACCES, "owner {} and mode {:o} of \"{}\" grant the rights {:#x}, not {:#x}", entry.owner,
@@ -240,16 +261,16 @@ int WeightsStore::open(const std::string& name, uint32_t rights, WeightsObject**
     WeightsObject* found = find(entry.uid);
     if (found == nullptr || found->damaged)
         return fail(detail, -EIO, "crossbars of \"{}\" are missing on this array; evict it and program it again", name);
-    if (int error = directory_.read_data(*number, data, detail)) return error;
+    if (int error = directory_.read_data(number, data, detail)) return error;
     found->handles++;
     *object = found;
     return 0;
 }
 
-int WeightsStore::unlink(const std::string& name, bool evict, Detail& detail) {
-    const auto number = directory_.find(name);
-    if (!number) return fail(detail, -ENOENT, "no weights are named \"{}\" on this array", name);
-    const sidra_nvm_entry& entry = directory_.entries().at(*number);
+int WeightsStore::unlink(uint32_t owner, const std::string& name, bool evict, Detail& detail) {
+    uint32_t number;
+    if (int error = find_visible(owner, name, &number, detail)) return error;
+    const sidra_nvm_entry& entry = directory_.entries().at(number);
     const Credentials who = Credentials::current();
     if (!who.admin && who.uid != entry.owner)
         return fail(detail, -EACCES, "\"{}\" belongs to user {}; only its owner or an administrator may unlink it",
@@ -260,16 +281,35 @@ int WeightsStore::unlink(const std::string& name, bool evict, Detail& detail) {
     if (evict && object != nullptr && (object->handles != 0 || object->descriptors != 0))
         return fail(detail, -EBUSY, "\"{}\" is in use: {} handles and {} descriptors", name, object->handles,
                     object->descriptors);
-    if (int error = directory_.remove(*number, detail)) return error;
+    if (int error = directory_.remove(number, detail)) return error;
     release_if_unused(uid);
     return 0;
 }
 
-int WeightsStore::next_entry(uint32_t number, sidra_nvm_entry* entry) const {
-    const auto place = directory_.entries().lower_bound(number);
-    if (place == directory_.entries().end()) return -ENOENT;
-    *entry = place->second;
-    return static_cast<int>(place->first);
+std::vector<sidra_weights_entry> WeightsStore::list(uint32_t* cursor, uint32_t count) const {
+    const Credentials who = Credentials::current();
+    std::vector<sidra_weights_entry> list;
+    auto place = directory_.entries().lower_bound(*cursor);
+    for (; place != directory_.entries().end() && list.size() < count; ++place) {
+        const sidra_nvm_entry& from = place->second;
+        *cursor = place->first + 1;
+        if (!visible(from, who)) continue;
+        sidra_weights_entry& to = list.emplace_back();
+        to.uid = from.uid;
+        to.owner = from.owner;
+        to.mode = from.mode;
+        to.rights = granted_rights(from, who);
+        to.rows = from.rows;
+        to.cols = from.cols;
+        to.encoding = from.encoding;
+        to.xbars = from.tile_count;
+        to.data_size = from.data_size;
+        to.created_s = from.created_s;
+        std::memcpy(to.uuid, from.uuid, sizeof to.uuid);
+        std::memcpy(to.hash, from.hash, sizeof to.hash);
+        std::memcpy(to.name, from.name, sizeof to.name);
+    }
+    return list;
 }
 
 int WeightsStore::share(WeightsObject& object, uint32_t rights, std::vector<uint8_t> data, Detail& detail) {

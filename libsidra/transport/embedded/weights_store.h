@@ -65,7 +65,7 @@ class WeightsStore {
 
     uint32_t xbars() const { return xbars_; }
     uint32_t xbars_free();
-    bool has_names() const { return !directory_.entries().empty(); }
+    uint32_t names() const { return static_cast<uint32_t>(directory_.entries().size()); }
 
     // Creates an unprogrammed object with one handle. wanted: a crossbar for each tile, of which none may be in use
     // (-EBUSY); empty: the store chooses.
@@ -77,11 +77,11 @@ class WeightsStore {
     int publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
                 const uint8_t hash[32], uint8_t uuid[16], Detail& detail);
     // Takes a handle if `rights` are granted; `data` is the data stored with the name.
-    int open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data,
-             Detail& detail);
-    int unlink(const std::string& name, bool evict, Detail& detail);
-    // Gets the first entry at or after number. Returns its number, or -ENOENT.
-    int next_entry(uint32_t number, sidra_nvm_entry* entry) const;
+    int open(uint32_t owner, const std::string& name, uint32_t rights, WeightsObject** object,
+             std::vector<uint8_t>* data, Detail& detail);
+    int unlink(uint32_t owner, const std::string& name, bool evict, Detail& detail);
+    // Lists at most `count` of the names that the user may know of, from entry *cursor on, and updates the cursor.
+    std::vector<sidra_weights_entry> list(uint32_t* cursor, uint32_t count) const;
 
     // Returns a descriptor for the object, with data stored with it; >= 0, or -errno.
     int share(WeightsObject& object, uint32_t rights, std::vector<uint8_t> data, Detail& detail);
@@ -91,7 +91,7 @@ class WeightsStore {
     // Number of tile rows programmed by this object, and their total number.
     int progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail);
     // Statistics of programming a tile of this object.
-    int report(const WeightsObject& object, uint32_t tile, sidra_hw_xbar_report* report, Detail& detail);
+    int report(const WeightsObject& object, uint32_t tile, sidra_weights_tile* report, Detail& detail);
 
    private:
     // A pipe: the user has the read end, whose inode identifies it; our end shows when the last copy of the user's end
@@ -107,6 +107,8 @@ class WeightsStore {
 
     // Chooses crossbars for all tiles of a new object, whose tiles of a column, whose sums are added, are neighbours.
     void take_free(WeightsObject& object);
+    // Number of the entry with this name, if the calling user may know of it.
+    int find_visible(uint32_t owner, const std::string& name, uint32_t* number, Detail& detail) const;
     WeightsObject* find(uint64_t uid);
     void reap_descriptors();
     void release_if_unused(uint64_t uid);

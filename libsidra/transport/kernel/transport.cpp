@@ -58,7 +58,7 @@ class KernelTransport final : public Transport {
 
     ~KernelTransport() override {
         for (const DoorbellPage& page : doorbells_)
-            if (page.address != MAP_FAILED) munmap(page.address, SIDRA_BAR_DOORBELL_STRIDE);
+            if (page.address != MAP_FAILED) munmap(page.address, SIDRA_DOORBELL_PAGE_SIZE);
     }
 
     int ioctl(unsigned long request, void* argument, std::string* detail) override {
@@ -98,7 +98,7 @@ class KernelTransport final : public Transport {
         for (DoorbellPage& page : doorbells_) {
             if (page.offset != doorbell_offset) continue;
             if (page.address == MAP_FAILED)
-                page.address = mmap(nullptr, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED, file_->get(),
+                page.address = mmap(nullptr, SIDRA_DOORBELL_PAGE_SIZE, PROT_WRITE, MAP_SHARED, file_->get(),
                                     static_cast<off_t>(page.offset));
             if (page.address == MAP_FAILED) return 0;
             return reinterpret_cast<uintptr_t>(page.address) + uintptr_t{queue} * 8;
@@ -149,7 +149,7 @@ class KernelTransport final : public Transport {
     // So that nothing can fail after the driver has created the context.
     void reserve_doorbells() {
         const std::lock_guard guard(lock_);
-        doorbells_.reserve(std::min(doorbells_.size() * 2 + 2, size_t{SIDRA_CONTEXTS_MAX}));
+        doorbells_.reserve(doorbells_.size() * 2 + 2);
     }
 
     std::vector<DoorbellPage>::iterator find_doorbells(uint32_t context) {
@@ -160,7 +160,7 @@ class KernelTransport final : public Transport {
         const std::lock_guard guard(lock_);
         const auto page = find_doorbells(context);
         if (page == doorbells_.end()) return;
-        if (page->address != MAP_FAILED) munmap(page->address, SIDRA_BAR_DOORBELL_STRIDE);
+        if (page->address != MAP_FAILED) munmap(page->address, SIDRA_DOORBELL_PAGE_SIZE);
         doorbells_.erase(page);
     }
 
@@ -170,13 +170,13 @@ class KernelTransport final : public Transport {
         const std::lock_guard guard(lock_);
         const auto page = find_doorbells(context);
         if (page == doorbells_.end() || page->address == MAP_FAILED) return 0;
-        void* fresh = mmap(nullptr, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED, file_->get(),
+        void* fresh = mmap(nullptr, SIDRA_DOORBELL_PAGE_SIZE, PROT_WRITE, MAP_SHARED, file_->get(),
                            static_cast<off_t>(page->offset));
-        if (fresh != MAP_FAILED && mremap(fresh, SIDRA_BAR_DOORBELL_STRIDE, SIDRA_BAR_DOORBELL_STRIDE,
+        if (fresh != MAP_FAILED && mremap(fresh, SIDRA_DOORBELL_PAGE_SIZE, SIDRA_DOORBELL_PAGE_SIZE,
                                           MREMAP_MAYMOVE | MREMAP_FIXED, page->address) == page->address)
             return 0;
         const int error = -errno;
-        if (fresh != MAP_FAILED) munmap(fresh, SIDRA_BAR_DOORBELL_STRIDE);
+        if (fresh != MAP_FAILED) munmap(fresh, SIDRA_DOORBELL_PAGE_SIZE);
         if (detail != nullptr) *detail = "the context is back, but its doorbells cannot be mapped; try again";
         return error;
     }

@@ -246,8 +246,8 @@ void Registers::write32(uint64_t offset, uint32_t value) {
 
 // `offset`: in the doorbells. Returns false if there is none at this place.
 bool Registers::ring_doorbell(uint64_t offset) {
-    const auto context = static_cast<uint32_t>(offset / SIDRA_BAR_DOORBELL_STRIDE);
-    const uint64_t inside = offset % SIDRA_BAR_DOORBELL_STRIDE;
+    const auto context = static_cast<uint32_t>(offset / SIDRA_DOORBELL_PAGE_SIZE);
+    const uint64_t inside = offset % SIDRA_DOORBELL_PAGE_SIZE;
     if (inside % 8 != 0 || inside / 8 >= SIDRA_QUEUES_PER_CONTEXT_MAX) return false;
     parts_.counters.doorbells[context].count.fetch_add(1, std::memory_order_relaxed);
     parts_.wakeups.make_ready(context, static_cast<uint32_t>(inside / 8));
@@ -266,7 +266,7 @@ void Registers::arm(uint64_t offset, uint64_t value) {
 
 void Registers::write(uint64_t offset, uint64_t value, unsigned size) {
     if (parts_.bus.link_lost.load(std::memory_order_relaxed)) return;
-    if (size == 4 && within(offset, SIDRA_BAR_DOORBELL, uint64_t{SIDRA_CONTEXTS_MAX} * SIDRA_BAR_DOORBELL_STRIDE) &&
+    if (size == 4 && within(offset, SIDRA_BAR_DOORBELL, uint64_t{SIDRA_CONTEXTS_MAX} * SIDRA_DOORBELL_PAGE_SIZE) &&
         ring_doorbell(offset - SIDRA_BAR_DOORBELL))
         return;
     parts_.counters.mmio_writes.fetch_add(1, std::memory_order_relaxed);

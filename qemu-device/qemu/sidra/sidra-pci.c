@@ -37,12 +37,12 @@ static uint64_t sidra_registers_read(void *opaque, hwaddr offset, unsigned size)
 static void sidra_registers_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
 {
     SidraState *s = opaque;
-    const hwaddr doorbells_end = SIDRA_BAR_DOORBELL + SIDRA_CONTEXTS_MAX * SIDRA_BAR_DOORBELL_STRIDE;
+    const hwaddr doorbells_end = SIDRA_BAR_DOORBELL + SIDRA_CONTEXTS_MAX * SIDRA_DOORBELL_PAGE_SIZE;
 
     if (offset >= SIDRA_BAR_DOORBELL && offset < doorbells_end) {
         hwaddr at = offset - SIDRA_BAR_DOORBELL;
 
-        trace_sidra_doorbell(sidra_name(s), at / SIDRA_BAR_DOORBELL_STRIDE, at % SIDRA_BAR_DOORBELL_STRIDE / 8);
+        trace_sidra_doorbell(sidra_name(s), at / SIDRA_DOORBELL_PAGE_SIZE, at % SIDRA_DOORBELL_PAGE_SIZE / 8);
     } else {
         trace_sidra_register_write(sidra_name(s), offset, size, value);
     }

@@ -180,7 +180,7 @@ Hostile::Hostile(Board& board) : board_(board), memory_(board.memory.hostile) {
         queue.write_index = (kernel ? bus(kWords) : va(kOwnWords)) + 8 * i;
         queue.state = bus(kStates + i);
         queue.report = kernel ? bus(kReports + i) : va(kOwnReports + i);
-        queue.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+        queue.ring_log2 = SIDRA_QUEUE_LOG2_MIN;
         queue.priority = static_cast<uint8_t>(i % SIDRA_PRIORITIES);
         queue.vector = static_cast<uint16_t>(2 + i);
         queue.epoch = first_epoch(i);

@@ -96,7 +96,7 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
     queue.write_index = va(kWords);
     queue.state = bus(kState);
     queue.report = va(kReports);
-    queue.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+    queue.ring_log2 = SIDRA_QUEUE_LOG2_MIN;
     queue.priority = 1;
     queue.vector = 1;
     queue.epoch = 1;

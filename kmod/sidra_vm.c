@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <drm/drm_device.h>
+
+#include "sidra_drv.h"
+#include "sidra_gem.h"
+#include "sidra_mmap.h"
+#include "sidra_mmu.h"
+#include "sidra_vm.h"
+
+void sidra_vm_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct sidra_vm, ref));
+}
+
+struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle)
+{
+	struct sidra_vm *vm;
+
+	xa_lock(&sfile->vms);
+	vm = xa_load(&sfile->vms, handle);
+	if (vm)
+		sidra_vm_get(vm);
+	xa_unlock(&sfile->vms);
+	return vm;
+}
+
+static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
+{
+	struct sidra_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!vm)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&vm->ref);
+	vm->sdev = sdev;
+	INIT_LIST_HEAD(&vm->ctxs);
+	xa_init(&vm->bindings);
+	ret = sidra_mmu_init(vm);
+	if (!ret)
+		return vm;
+	kfree(vm);
+	return ERR_PTR(ret);
+}
+
+static void sidra_vm_destroy(struct sidra_vm *vm)
+{
+	struct sidra_binding *binding;
+	unsigned long page;
+
+	lockdep_assert_held(&vm->sdev->lock);
+	if (vm->dead)
+		return;
+	xa_for_each(&vm->bindings, page, binding)
+		sidra_binding_drop(vm, binding);
+	xa_destroy(&vm->bindings);
+	sidra_mmu_fini(vm);
+	list_del(&vm->link);
+	vm->dead = true;
+}
+
+void sidra_vm_destroy_device(struct sidra_device *sdev)
+{
+	struct sidra_vm *vm, *next;
+
+	list_for_each_entry_safe(vm, next, &sdev->vms, link)
+		sidra_vm_destroy(vm);
+}
+
+void sidra_vm_destroy_file(struct sidra_file *sfile)
+{
+	struct sidra_device *sdev = sfile->sdev;
+	struct sidra_vm *vm;
+	unsigned long handle;
+
+	xa_for_each(&sfile->vms, handle, vm) {
+		scoped_guard(mutex, &sdev->lock) {
+			sidra_vm_destroy(vm);
+			xa_erase(&sfile->vms, handle);
+		}
+		sidra_vm_put(vm);
+	}
+}
+
+int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_vm_create *args = data;
+	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_vm *vm;
+	int ret;
+
+	args->vm = 0;
+	if (args->flags)
+		return -EINVAL;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
+	vm = sidra_vm_create(sdev);
+	if (IS_ERR(vm))
+		return PTR_ERR(vm);
+	ret = xa_alloc_cyclic(&sfile->vms, &vm->handle, vm, SIDRA_HANDLE_LIMIT, &sfile->next_vm, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		sidra_mmu_fini(vm);
+		sidra_vm_put(vm);
+		return ret;
+	}
+	list_add_tail(&vm->link, &sdev->vms);
+	args->vm = vm->handle;
+	return 0;
+}
+
+int sidra_vm_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_vm *args = data;
+	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_vm *vm __free(sidra_vm) = NULL;
+
+	if (args->flags)
+		return -EINVAL;
+	vm = sidra_vm_find(sfile, args->vm);
+	if (!vm)
+		return -ENOENT;
+
+	CLASS(sidra_lock, locked)(sdev);
+	if (locked.error)
+		return locked.error;
+	if (vm->dead)
+		return -ENOENT;
+	if (!list_empty(&vm->ctxs))
+		return -EBUSY;
+	sidra_vm_destroy(vm);
+	xa_erase(&sfile->vms, args->vm);
+	sidra_vm_put(vm);
+	return 0;
+}

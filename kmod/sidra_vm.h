@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Address spaces: objects that contexts of one file share. */
+#ifndef __SIDRA_VM_H__
+#define __SIDRA_VM_H__
+
+#include <linux/cleanup.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/xarray.h>
+
+#include "sidra_ptab.h"
+#include "sidra_range.h"
+
+struct drm_gem_object;
+struct sidra_ctx;
+struct sidra_device;
+struct sidra_file;
+
+/**
+ * struct sidra_binding - a buffer in an address space
+ * @obj: the buffer, with a reference until the mapping is quiesced
+ * @handle: handle that it was bound with
+ * @va: device address of its first page
+ * @size: in bytes
+ */
+struct sidra_binding {
+	struct drm_gem_object *obj;
+	u32 handle;
+	u64 va;
+	u64 size;
+};
+
+/**
+ * struct sidra_vm - an address space; protected by sidra_device.lock where nothing else is said
+ * @ref: held by the file's table, by contexts, and by calls in progress
+ * @sdev: the device; constant
+ * @link: in sidra_device.vms while it is not @dead
+ * @handle: its handle in the file; constant
+ * @dead: it was destroyed; only this struct is left
+ * @ctxs: contexts that use it, struct sidra_ctx by vm_link
+ * @ptab: page tables
+ * @addresses: addresses that are free
+ * @next_address: where the next allocation begins. An address is not reused before all others were: queued packets and
+ *                recorded graphs may still name a freed object, and must fault instead of using another one
+ * @bindings: struct sidra_binding by page of the address that BIND returned
+ */
+struct sidra_vm {
+	struct kref ref;
+	struct sidra_device *sdev;
+	struct list_head link;
+	u32 handle;
+	bool dead;
+	struct list_head ctxs;
+	struct sidra_ptab ptab;
+	struct sidra_range addresses;
+	u64 next_address;
+	struct xarray bindings;
+};
+
+void sidra_vm_release(struct kref *ref);
+
+static inline struct sidra_vm *sidra_vm_get(struct sidra_vm *vm)
+{
+	kref_get(&vm->ref);
+	return vm;
+}
+
+static inline void sidra_vm_put(struct sidra_vm *vm)
+{
+	if (vm)
+		kref_put(&vm->ref, sidra_vm_release);
+}
+
+DEFINE_FREE(sidra_vm, struct sidra_vm *, sidra_vm_put(_T))
+
+/* Returns the address space with a reference, or NULL if the file has no such handle. */
+struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle);
+
+/* Destroys all address spaces of the device, or of a file. No context uses them any more. */
+void sidra_vm_destroy_device(struct sidra_device *sdev);
+void sidra_vm_destroy_file(struct sidra_file *sfile);
+
+#endif

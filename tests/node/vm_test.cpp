@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Address spaces that contexts share, addresses that the caller chooses, and a queue that continues a former one.
+#include <algorithm>
+#include <memory>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+using Vm = NodeTest;
+
+int bind_at(const Node& node, uint32_t vm, uint32_t handle, uint64_t address) {
+    sidra_ioctl_buffer_bind a{vm, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE | SIDRA_BIND_FIXED, 0, address, {}};
+    const int error = node.call(SIDRA_IOCTL_BUFFER_BIND, a);
+    EXPECT_EQ(a.address, error == 0 ? address : 0u);
+    return error;
+}
+
+TEST_F(Vm, ContextsShareAnAddressSpace) {
+    Node node;
+    const uint32_t vm = create_vm(node);
+    sidra_ioctl_vm destroy{vm, 0};
+    {
+        Context first(node, vm), second(node, vm);
+        sidra_ioctl_context_query query{};
+        query.context = second.handle;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), 0);
+        EXPECT_EQ(query.vm, vm);
+        Queue a(first, SIDRA_QUEUE_USER), b(second, SIDRA_QUEUE_KERNEL);
+        auto shared = std::make_unique<Buffer>(first, 4096);
+        shared->words[0] = 5;
+        EXPECT_EQ(a.wait(a.push(copy(shared->va + 8, shared->va, 8))), 0);
+        uint64_t value = 0;
+        ASSERT_EQ(b.submit({copy(shared->va + 16, shared->va + 8, 8)}, &value), 0);
+        EXPECT_EQ(b.wait(value), 0);
+        EXPECT_EQ(shared->words[2], 5u) << "bound once, for both";
+        EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), -EBUSY);
+        const uint64_t va = shared->va;
+        shared.reset();
+        EXPECT_EQ(a.wait(a.push(copy(va, va + 8, 8))), -EIO);
+        EXPECT_EQ(a.state->fault.cause, SIDRA_FAULT_TRANSLATION);
+        ASSERT_EQ(b.submit({copy(va, va + 8, 8)}, &value), 0);
+        EXPECT_EQ(b.wait(value), -EIO) << "both have let go of it";
+    }
+    EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), 0);
+    EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), -ENOENT);
+}
+
+// One of two contexts of an address space ends: its ring leaves the address space, and the other one goes on.
+TEST_F(Vm, OutlivesOneOfItsContexts) {
+    Node node;
+    const uint32_t vm = create_vm(node);
+    Context stays(node, vm);
+    Buffer buffer(stays, 4096);
+    Queue queue(stays, SIDRA_QUEUE_USER);
+    for (uint64_t round = 1; round <= 20; round++) {
+        {
+            Context goes(node, vm);
+            Queue other(goes, SIDRA_QUEUE_USER);
+            buffer.words[0] = round;
+            other.push(copy(buffer.va + 8, buffer.va, 8));
+            if (round % 2) EXPECT_EQ(other.wait(1), 0);
+        }
+        ASSERT_EQ(queue.wait(queue.push(copy(buffer.va + 16, buffer.va, 8))), 0) << round;
+        ASSERT_EQ(buffer.words[2], round);
+    }
+}
+
+TEST_F(Vm, OfOthersDoesNotExist) {
+    Node node, other;
+    const uint32_t vm = create_vm(other);
+    sidra_ioctl_context_create create{};
+    for (const uint32_t handle : {0u, vm, vm + 100, UINT32_MAX}) {
+        create = {};
+        create.vm = handle;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, create), -ENOENT) << handle;
+    }
+    sidra_ioctl_vm destroy{vm, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), -ENOENT);
+}
+
+TEST_F(Vm, BuffersTakeTheAddressThatIsAskedFor) {
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 3 * 4096), source(context, 4096);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    constexpr uint64_t kAt = uint64_t{5} << 30, kEnd = uint64_t{1} << SIDRA_VA_BITS;
+    ASSERT_EQ(bind_at(node, context.vm, buffer.handle, kAt), 0);
+    source.words[0] = 77;
+    EXPECT_EQ(queue.wait(queue.push(copy(kAt + 2 * 4096 + 8, source.va, 8))), 0);
+    EXPECT_EQ(buffer.words[1025], 77u);
+    for (const uint64_t taken : {kAt - 2 * 4096, kAt - 4096, kAt, kAt + 2 * 4096, kAt + 3 * 4096})
+        EXPECT_EQ(bind_at(node, context.vm, buffer.handle, taken), -EEXIST) << std::hex << taken;
+    for (const uint64_t wrong :
+         {uint64_t{0}, uint64_t{4096}, kAt + 8, kEnd - 3 * 4096, kEnd, kEnd + kAt, ~uint64_t{4095}})
+        EXPECT_EQ(bind_at(node, context.vm, buffer.handle, wrong), -EINVAL) << std::hex << wrong;
+    EXPECT_EQ(bind_at(node, context.vm, buffer.handle, kEnd - 4 * 4096), 0);
+    sidra_ioctl_buffer_unbind unbind{context.vm, buffer.handle, kAt};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
+    EXPECT_EQ(bind_at(node, context.vm, source.handle, kAt), 0) << "free again";
+}
+
+// What a checkpoint holds of a process's work: memory, where it was bound, and the queue.
+struct Checkpoint {
+    std::vector<uint64_t> words;
+    uint64_t va;
+    sidra_ioctl_queue_query queue;
+};
+
+constexpr uint64_t kSteps = 150;  // more than the ring has places
+
+// word[i + 1] = word[i] + word[i - 1], as if nothing had happened in between.
+void step(Queue& queue, const Buffer& buffer, uint64_t va, uint64_t i) {
+    ASSERT_EQ(queue.wait(queue.push(copy(va + 8 * (i + 1), va + 8 * i, 8))), 0);
+    buffer.words[i + 1] += buffer.words[i - 1];
+}
+
+TEST_F(Vm, WorkContinuesFromACheckpoint) {
+    std::vector<uint64_t> expected(kSteps + 2);
+    expected[0] = expected[1] = 1;
+    for (uint64_t i = 1; i <= kSteps; i++) expected[i + 1] = expected[i] + expected[i - 1];
+    Checkpoint saved;
+    {
+        Node node;
+        Context context(node);
+        Buffer buffer(context, 4096);
+        Queue queue(context, SIDRA_QUEUE_USER);
+        buffer.words[0] = buffer.words[1] = 1;
+        for (uint64_t i = 1; i <= 100; i++) step(queue, buffer, buffer.va, i);
+        saved.words.assign(buffer.words, buffer.words + 512);
+        saved.va = buffer.va;
+        saved.queue = {};
+        saved.queue.context = context.handle;
+        saved.queue.queue = queue.create.queue;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_QUEUE_QUERY, saved.queue), 0);
+        EXPECT_EQ(saved.queue.timeline, 100u);
+        EXPECT_EQ(saved.queue.submitted, 100u);
+    }
+    // Another open file, as of another process: packets name the same addresses, and positions go on.
+    Node node;
+    Context context(node);
+    sidra_ioctl_buffer_create memory{4096, 0, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, memory), 0);
+    ASSERT_EQ(bind_at(node, context.vm, memory.handle, saved.va), 0);
+    Buffer buffer(context, 4096);  // for its mapping, bound a second time
+    Queue queue(context, saved.queue.kind, saved.queue.ring_log2, saved.queue.timeline);
+    std::copy(saved.words.begin(), saved.words.end(), buffer.words);
+    ASSERT_EQ(queue.wait(queue.push(copy(saved.va, buffer.va, 4096))), 0);
+    EXPECT_EQ(queue.timeline(), 101u);
+    for (uint64_t i = 101; i <= kSteps; i++) step(queue, buffer, buffer.va, i);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), buffer.words));
+    EXPECT_EQ(queue.wait(100), 0) << "positions before the start have retired";
+    sidra_ioctl_queue_query now{};
+    now.context = context.handle;
+    now.queue = queue.create.queue;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_QUEUE_QUERY, now), 0);
+    EXPECT_EQ(now.kind, saved.queue.kind);
+    EXPECT_EQ(now.ring_log2, saved.queue.ring_log2);
+    EXPECT_EQ(now.priority, saved.queue.priority);
+    EXPECT_EQ(now.queue_flags, saved.queue.queue_flags);
+    EXPECT_EQ(now.submitted, 101 + kSteps - 100);
+}
+
+TEST_F(Vm, KernelQueuesBeginWhereTheyAreTold) {
+    Node node;
+    Context context(node);
+    for (const uint64_t start : {uint64_t{1}, uint64_t{1000}, uint64_t{SIDRA_QUEUE_START_MAX}}) {
+        Queue queue(context, SIDRA_QUEUE_KERNEL, 6, start);
+        uint64_t value = 0;
+        for (uint64_t i = 1; i <= 70; i++) {
+            ASSERT_EQ(queue.submit({nop()}, &value), 0);
+            EXPECT_EQ(value, start + i);
+            ASSERT_EQ(queue.wait(value), 0);
+        }
+        uint64_t retired = 0;
+        EXPECT_EQ(queue.reset(&retired), 0);
+        EXPECT_EQ(retired, start + 70);
+    }
+    sidra_ioctl_queue_create beyond{};
+    beyond.context = context.handle;
+    beyond.ring_log2 = 6;
+    beyond.start = SIDRA_QUEUE_START_MAX + 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, beyond), -EINVAL);
+}
+
+// For mmap2(2) of 32-bit programs, whose offsets are pages in 32 bits.
+TEST_F(Vm, OffsetsFitThirtyTwoBitPages) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    sidra_ioctl_buffer_create buffer{4096, 0, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, buffer), 0);
+    sidra_ioctl_context_create create{};
+    create.vm = context.vm;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, create), 0);
+    for (const uint64_t offset :
+         {queue.create.ring_offset, queue.create.state_offset, buffer.mmap_offset, create.doorbell_offset}) {
+        EXPECT_LT(offset, uint64_t{1} << 44);
+        EXPECT_EQ(node.map(offset | uint64_t{1} << 44, 4096, PROT_READ), nullptr) << "bits above do not vanish";
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test

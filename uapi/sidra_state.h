@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * What a program sees of the chip besides packets (sidra_cmd.h): the memory of its queues, their state pages and faults, and properties of
+ * weights. Everything is little-endian.
+ *
+ * Changelog of the hardware contract (sidra_cmd.h, sidra_vector.h, sidra_state.h, sidra_monitor.h, sidra_publish.h, sidra_hw.h)
+ * 1.0  first version
+ * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
+ * 1.2  telemetry page of 512 bytes, whose first word takes a snapshot; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE;
+ *      SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
+ * 1.3  LABEL, VECTOR, more element types; fault causes PRODUCER and PROGRAM; epochs
+ * 1.4  MATMUL, LAYER
+ * 2.0  POOL, SORT; VEC is gone
+ * 2.1  what programs see is in sidra_state.h and sidra_monitor.h, with some names changed (docs/uapi.md); the chip is the same
+ */
+#ifndef SIDRA_STATE_H
+#define SIDRA_STATE_H
+
+#include "sidra_cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The chip --------------------------------------------------------------------------------------------------- */
+
+/* Version of the hardware contract: sidra_cmd.h, sidra_vector.h, sidra_hw.h, sidra_monitor.h, and this header. */
+#define SIDRA_HW_VERSION_MAJOR	2u
+#define SIDRA_HW_VERSION_MINOR	1u
+#define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
+
+#define SIDRA_FEATURE_FIRMWARE		(1ull << 0)	/* management core runs firmware; clear: boot block only */
+#define SIDRA_FEATURE_STATE_FILE	(1ull << 1)	/* cells and NVM survive power-off */
+#define SIDRA_FEATURE_TRACE		(1ull << 2)	/* the chip writes a trace, which shows the texts of LABEL packets */
+
+#define SIDRA_VA_BITS			39u	/* width of a device address */
+#define SIDRA_PAGE_SHIFT		12u
+#define SIDRA_PAGE_SIZE			(1u << SIDRA_PAGE_SHIFT)
+#define SIDRA_XBAR_ROWS			256u
+#define SIDRA_XBAR_COLS			256u
+
+enum sidra_encoding {
+	SIDRA_ENCODING_DIFFERENTIAL	= 0,	/* w = (level[2n] - level[2n+1]) / 2, -127..127; 128 outputs a crossbar */
+	SIDRA_ENCODING_OFFSET		= 1	/* w = level[n] - 128, -128..127; 256 outputs a crossbar */
+};
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+#define SIDRA_QUEUE_LOG2_MIN		6u	/* 64 packets: one page */
+#define SIDRA_QUEUE_LOG2_MAX		16u
+#define SIDRA_PRIORITIES		3u	/* 0 low, 1 normal, 2 high; shares 1 : 4 : 16 */
+#define SIDRA_QUEUE_START_MAX		(1ull << 62)	/* greatest ring index that a queue may begin with */
+#define SIDRA_DOORBELL_PAGE_SIZE	0x010000u	/* of a context; 8 bytes for each queue */
+
+/* Number of former epochs that the chip remembers for each queue number. */
+#define SIDRA_QUEUE_EPOCHS_KEPT		64u
+
+enum sidra_queue_run_state {
+	SIDRA_QUEUE_IDLE	= 0,	/* never loaded by the chip */
+	SIDRA_QUEUE_RUNNING	= 1,
+	SIDRA_QUEUE_STOPPED	= 2,	/* quiesced */
+	SIDRA_QUEUE_FAULTED	= 3,	/* see the fault record; needs a queue reset */
+	SIDRA_QUEUE_LOST	= 4,	/* context or device was reset or removed; written by the driver */
+};
+
+/**
+ * struct sidra_fault - why a queue stopped
+ * @clock_ns: device clock when it happened
+ * @sequence: ring index of the packet
+ * @address:  device address for address faults, otherwise the offending value or 0
+ * @context, @queue: number of the context on the chip, and of the queue in the context
+ * @cookie:   the packet's cookie
+ * @call_index: index of the packet in the CALL, otherwise 0
+ * @cause:    enum sidra_fault_cause; 0: no fault
+ * @opcode:   opcode of the packet (of the one inside the CALL, if any)
+ * @in_call:  1 if the packet is inside a CALL
+ * @root_queue, @root_epoch, @root_sequence, @root_cause: with the cause PRODUCER, where the failure began: queue of the same context, its
+ *            epoch, ring index of the packet, and cause. For a queue that was reset or destroyed, these are the first packet that had not
+ *            retired, and RESET. Otherwise 0
+ */
+struct sidra_fault {
+	uint64_t clock_ns;
+	uint64_t sequence;
+	uint64_t address;
+	uint32_t context;
+	uint32_t queue;
+	uint32_t cookie;
+	uint32_t call_index;
+	uint16_t cause;
+	uint8_t  opcode;
+	uint8_t  in_call;
+	uint32_t root_queue;
+	uint64_t root_sequence;
+	uint32_t root_epoch;
+	uint16_t root_cause;
+	uint16_t reserved;
+};
+
+/*
+ * Engines of a chip, by the packets that they execute: MVM and LAYER; VECTOR, MATMUL, POOL and SORT; COPY, FILL and similar packets; PROGRAM
+ * and READBACK.
+ */
+enum sidra_hw_engine {
+	SIDRA_HW_ENGINE_MVM	= 0,
+	SIDRA_HW_ENGINE_VEC	= 1,
+	SIDRA_HW_ENGINE_COPY	= 2,
+	SIDRA_HW_ENGINE_PROGRAM	= 3,
+	SIDRA_HW_ENGINE_COUNT
+};
+
+#define SIDRA_ENGINE_TIMES	4u	/* engines whose times have a place in this layout; stays when there are more engines */
+
+/**
+ * struct sidra_queue_state - state page of a queue; the chip writes it, the owner maps it read-only
+ * @timeline:   ring index of the next packet to retire; stored with release semantics
+ * @progress:   changes whenever packets retire or work is done inside a packet; for watchdogs
+ * @device_ps:  accumulated device time (cost model), ps
+ * @energy_pj:  accumulated energy, pJ
+ * @engine_ns:  wall time in which packets of the queue were executed, by enum sidra_hw_engine
+ * @run_state:  enum sidra_queue_run_state; whoever polls @timeline must check it, too
+ * @generation: generation of the queue entry
+ * @parked:     1 while the queue waits in a SEM_WAIT
+ * @epoch:      epoch of the queue entry: a point of the timeline is {@epoch, value}
+ * @fault:      valid and complete once @run_state is SIDRA_QUEUE_FAULTED
+ *
+ * The chip writes @timeline ... @engine_ns together, @timeline last.
+ */
+struct sidra_queue_state {
+	uint64_t timeline;
+	uint64_t progress;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint64_t engine_ns[SIDRA_ENGINE_TIMES];
+	uint32_t run_state;
+	uint32_t generation;
+	uint32_t parked;
+	uint32_t epoch;
+	uint64_t reserved[6];
+	struct sidra_fault fault;
+};
+
+/* ---- The contract, asserted -------------------------------------------------------------------------------------- */
+
+SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
+SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
+SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);
+SIDRA_ASSERT_AT(struct sidra_fault, root_sequence, 48);
+SIDRA_ASSERT_SIZE(struct sidra_queue_state, 192);
+SIDRA_ASSERT_AT(struct sidra_queue_state, engine_ns, 32);
+SIDRA_ASSERT_AT(struct sidra_queue_state, run_state, 64);
+SIDRA_ASSERT_AT(struct sidra_queue_state, epoch, 76);
+SIDRA_ASSERT_AT(struct sidra_queue_state, fault, 128);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_STATE_H */
