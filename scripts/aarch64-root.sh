@@ -10,7 +10,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/vm/common.sh"
 
 # As setup.sh has for the host
-packages=(libc6-dev libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev libxxhash-dev)
+packages=(libc6-dev libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev libxxhash-dev libtomlplusplus-dev)
 
 # The libraries must not be newer than the cross compiler's.
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

@@ -6,7 +6,7 @@ set -euo pipefail
 
 declare -A why=(
     [make]="the front door"
-    [base]="compilers (also the firmware's) and their cache, build system, text, option, crypto, kernel interface, terminal, serialisation and hash libraries, test framework"
+    [base]="compilers (also the firmware's) and their cache, build system, text, option, crypto, kernel interface, terminal, serialisation, configuration and hash libraries, test framework"
     [aarch64]="the compiler for AArch64, and what runs its programs here"
     [check]="the tests' independent arithmetic, a debugger for the chip's firmware, what compares interfaces, what formats manual pages, and a terminal"
     [qemu]="what QEMU is built with, and its firmware"
@@ -20,7 +20,7 @@ declare -A why=(
 )
 declare -A packages=(
     [make]="make"
-    [base]="g++ ccache cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev gcc-riscv64-unknown-elf python3"
+    [base]="g++ ccache cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev libtomlplusplus-dev gcc-riscv64-unknown-elf python3"
     [aarch64]="g++-aarch64-linux-gnu qemu-user"
     [check]="python3-numpy abigail-tools libunicorn-dev gdb-multiarch man-db tmux"
     [qemu]="dpkg-dev debian-archive-keyring patch xz-utils python3-venv libglib2.0-dev libfdt-dev zlib1g-dev seabios qemu-system-data"

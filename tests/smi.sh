@@ -295,11 +295,6 @@ grep -q "stale" "$folder/out" || fail "the summary does not mark a stale chip"
 exec {to_publisher}>&-
 wait "$PUBLISHER_PID" 2>/dev/null || :
 
-# Acknowledged DMA errors.
-gives 8 "${one[@]}" health
-grep -q -- "--accept-dma-errors 17" "$folder/out" || fail "health does not say how to accept DMA errors: $(cat "$folder/out")"
-grep -q "ok *dma *17 DMA errors, 17 accepted" <("${one[@]}" health --accept-dma-errors 17) || fail "health --accept-dma-errors"
-
 # The exit status of health.
 gives 9 "${bare[@]}" health
 grep -q "no driver is bound" "$folder/out" || fail "health without a driver"

@@ -245,6 +245,8 @@ sidra_smi_status sidra_smi_open(const sidra_smi_options* options, sidra_smi** se
         if (given.root != nullptr) opened->root = given.root;
         while (opened->root.ends_with('/')) opened->root.pop_back();
         if (given.runtime != nullptr) opened->runtime = given.runtime;
+        opened->health.locate(opened->root, given.policy != nullptr ? given.policy : "",
+                              given.state != nullptr ? given.state : "");
         find_chips(*opened);
         *session = opened.release();
         return SIDRA_SMI_OK;

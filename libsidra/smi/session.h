@@ -12,12 +12,14 @@
 
 #include "chip.h"
 #include "sidra/smi.h"
+#include "state.h"
 
 struct sidra_smi {
     std::string root, runtime, error;
     std::vector<std::unique_ptr<sidra_smi_chip>> chips;
     sidra::smi::Findings findings;
     uint64_t left_out = 0;
+    sidra::smi::HealthState health;
 };
 
 namespace sidra::smi {

@@ -16,7 +16,7 @@ suite=trixie
 packages=(
     linux-image-amd64 linux-headers-amd64 kmod busybox-static                           # the kernel, and what boots it
     g++ make cmake ninja-build ccache pkg-config libfmt-dev libcli11-dev libgtest-dev   # as setup.sh has for the host
-    libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev
+    libdrm-dev liburing-dev libsodium-dev libncurses-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev libtomlplusplus-dev
     gcc-riscv64-unknown-elf python3 python3-numpy strace
 )
 # The guest loads its modules by itself: no initramfs is to be made, which would take longest of all.

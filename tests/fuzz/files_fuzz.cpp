@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "acknowledgement.h"
 #include "card.h"
 #include "check.h"
 #include "clients.h"
@@ -18,10 +19,12 @@
 #include "dump.h"
 #include "elf.h"
 #include "error.h"
+#include "history.h"
 #include "input.h"
 #include "key.h"
 #include "memory_file.h"
 #include "model.h"
+#include "policy.h"
 #include "sentence/model_file.h"
 #include "sentence/wordpiece.h"
 #include "text.h"
@@ -62,6 +65,29 @@ void published(std::span<const uint8_t> bytes) {
     close(writer);
 }
 
+// The health policy, and the files that keep what it needs: all are TOML. What is written can be read again.
+void policy(const std::string& text) {
+    try {
+        const smi::Policy rules = smi::parse_policy(text, "file");
+        for (const smi::Check& check : smi::checks()) {
+            const smi::Rule& rule = rules.rule(check.name);
+            if (rule.warning && rule.critical && *rule.warning > *rule.critical)
+                fail("a warning is above its critical");
+        }
+    } catch (const smi::BadPolicy& e) {
+        shown(std::string(e.what()));
+    }
+    std::string error;
+    const auto known = smi::parse_acknowledgements(text, error);
+    for (const smi::Acknowledgement& each : known) shown(each.note);
+    if (smi::parse_acknowledgements(smi::acknowledgements_text(known), error).size() != known.size())
+        fail("acknowledgements are lost when they are written");
+    const File file;
+    file.put({text.begin(), text.end()});
+    const smi::Histories histories = smi::read_histories(file.path());
+    smi::histories_text(histories);
+}
+
 void sentence_model(std::span<const uint8_t> bytes) {
     const File file;
     file.put({bytes.begin(), bytes.end()});
@@ -89,7 +115,7 @@ void play(Input in) {
     std::copy(rest.begin(), rest.end(), bytes.get());
     const std::span<const uint8_t> file(bytes.get(), rest.size());
     const std::string_view text(reinterpret_cast<const char*>(bytes.get()), rest.size());
-    switch (what % 10) {
+    switch (what % 11) {
         case 0:
             try {
                 const fw::Program program = fw::load_elf("file", file);
@@ -140,6 +166,9 @@ void play(Input in) {
                 convnet::load_model(model_file.path());
             } catch (const std::runtime_error&) {
             }
+            break;
+        case 10:
+            policy(std::string(text));
             break;
         default:
             try {

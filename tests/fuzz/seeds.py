@@ -225,7 +225,7 @@ IMAGE = {
 }
 
 # ---- files: a byte that says what it is, then the file (files_fuzz.cpp).
-PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE, CONVNET = range(10)
+PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE, CONVNET, POLICY = range(11)
 
 
 def elf():
@@ -303,6 +303,10 @@ FILES = {
     "digits": bytes([DIGITS]) + digits(),
     "sentence": bytes([SENTENCE]) + sentence(),
     "convnet": bytes([CONVNET]) + convnet(),
+    "policy": bytes([POLICY]) + b"[temperature]\nwarning = 80\ncritical = 90.5\nhold = 30\n[dma]\nwindow = 3600\n",
+    "acknowledged": bytes([POLICY]) + b'[[acknowledged]]\nuuid = "c0ffee"\ncheck = "dma"\nseverity = "warning"\nmeasure = 3.0\ntime = 1\nuntil = 0\n'
+    b'by = "root"\nnote = ""\n',
+    "history": bytes([POLICY]) + b"[c0ffee]\nseen = 9\n[c0ffee.dma]\nwarning_since = 1\ncritical_since = 0\ngrowths = [{time = 2, count = 3}]\n",
 }
 
 def packets(inputs):

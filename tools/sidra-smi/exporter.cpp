@@ -55,10 +55,13 @@ std::unique_ptr<exporter::Listener> listen_on(const exporter::Address& address) 
 sidra_smi_status once(const Options& options, const Context& context) {
     if (!options.output.empty()) tools::require_writable(options.output);
     Session session(context.root, context.runtime);
+    session.check(sidra_smi_policy_load(session.get()));
+    session.check(sidra_smi_history_load(session.get()));
     session.refresh();
     const std::string text = exporter::metrics_text(session.get());
     if (options.output.empty()) print(text);
     else tools::write_file(options.output, text);
+    session.check(sidra_smi_history_save(session.get()));
     return SIDRA_SMI_OK;
 }
 
@@ -68,12 +71,18 @@ sidra_smi_status serve(const Options& options, const Context& context) {
     if (addresses.empty()) addresses.push_back(address_of(kDefaultAddress, false));
     const tools::Signals signals = {SIGINT, SIGTERM, SIGHUP};
     Session session(context.root, context.runtime);
+    session.check(sidra_smi_policy_load(session.get()));
     std::vector<std::unique_ptr<exporter::Listener>> listeners;
     for (const exporter::Address& address : addresses) {
         listeners.push_back(listen_on(address));
         say(fmt::format("serving metrics at {}", listeners.back()->text()));
     }
-    const auto metrics = [&session]() -> std::optional<std::string> {
+    std::string wrong;  // with the policy, as reported last
+    const auto metrics = [&session, &wrong]() -> std::optional<std::string> {
+        // A policy that was changed; one with a mistake leaves the former one in force.
+        sidra_smi_policy_load(session.get());
+        if (const std::string now = sidra_smi_error(session.get()); now != wrong && !now.empty()) say(now);
+        wrong = sidra_smi_error(session.get());
         if (sidra_smi_refresh(session.get()) != SIDRA_SMI_OK) return std::nullopt;
         return exporter::metrics_text(session.get());
     };

@@ -18,14 +18,16 @@ std::string findings_text(std::span<const sidra_smi_finding> findings, const cha
     return out;
 }
 
+tools::Json::Object finding_json(const sidra_smi_finding& finding) {
+    return {{"check", finding.check},
+            {"severity", severity_name(finding.severity)},
+            {"text", finding.text},
+            {"advice", finding.advice != nullptr ? tools::Json(finding.advice) : tools::Json()}};
+}
+
 tools::Json findings_json(std::span<const sidra_smi_finding> findings) {
     tools::Json::Array all;
-    for (const sidra_smi_finding& finding : findings)
-        all.push_back(
-            tools::Json::Object{{"check", finding.check},
-                                {"severity", severity_name(finding.severity)},
-                                {"text", finding.text},
-                                {"advice", finding.advice != nullptr ? tools::Json(finding.advice) : tools::Json()}});
+    for (const sidra_smi_finding& finding : findings) all.emplace_back(finding_json(finding));
     return all;
 }
 

@@ -13,6 +13,7 @@
 namespace sidra::smi_tool {
 
 std::string findings_text(std::span<const sidra_smi_finding> findings, const char* indent);
+tools::Json::Object finding_json(const sidra_smi_finding& finding);
 tools::Json findings_json(std::span<const sidra_smi_finding> findings);
 const char* severity_name(sidra_smi_status severity);
 

@@ -105,11 +105,16 @@ std::string why(sidra_smi_chip* chip, const sidra_smi_value& value) {
     }
 }
 
+std::string time_text_ms(uint64_t milliseconds) {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000)),
+                       milliseconds % 1000);
+}
+
+std::string time_text(uint64_t seconds) { return time_text_ms(seconds * 1000); }
+
 std::string time_text() {
     const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    const auto whole = std::chrono::time_point_cast<std::chrono::seconds>(now);
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(whole)),
-                       now.time_since_epoch().count() % 1000);
+    return time_text_ms(static_cast<uint64_t>(now.time_since_epoch().count()));
 }
 
 Json::Object json_head(const char* command) {

@@ -33,6 +33,9 @@ std::string why(sidra_smi_chip* chip, const sidra_smi_value& value);
 tools::Json::Object json_head(const char* command);
 // The current time in UTC, with milliseconds.
 std::string time_text();
+// The same of a time in seconds, or in milliseconds, since the epoch.
+std::string time_text(uint64_t seconds);
+std::string time_text_ms(uint64_t milliseconds);
 
 struct Report {
     std::vector<uint32_t> fields;

@@ -30,6 +30,7 @@ _sidra_smi() {
             if [[ ${commands[0]-} == diag ]]; then words="quick full"
             else words=$("$program" clock --format json 2>/dev/null | awk '/"levels": \[/ { on = 1; next } /\]/ { on = 0 } on { print n++ }'); fi
             ;;
+        --acknowledge | --withdraw) words="presence state firmware temperature power cells endurance converters link dma" ;;
         --save | --root | --runtime)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -d -- "$current")

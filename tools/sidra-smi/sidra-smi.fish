@@ -39,6 +39,8 @@ function __sidra_smi_values
             printf '%s\n' text json
         case --level
             test "$chosen[1]" = diag; and printf '%s\n' quick full
+        case --acknowledge --withdraw
+            string split ' ' 'presence state firmware temperature power cells endurance converters link dma'
         case -i --chip
             command sidra-smi query --fields index,node --format csv 2>/dev/null | tail -n +2 | string split ,
         case --fields
@@ -48,9 +50,9 @@ function __sidra_smi_values
 end
 
 complete -c sidra-smi -f
-complete -c sidra-smi -n '__sidra_smi_after --format --level -i --chip --fields' -a '(__sidra_smi_values)'
+complete -c sidra-smi -n '__sidra_smi_after --format --level --acknowledge --withdraw -i --chip --fields' -a '(__sidra_smi_values)'
 complete -c sidra-smi -n '__sidra_smi_after --root --runtime --save' -a '(__fish_complete_directories)'
 complete -c sidra-smi -n '__sidra_smi_after -o --output' -F
-complete -c sidra-smi -n 'not __sidra_smi_after --format --level -i --chip --fields --root --runtime --save -o --output; and string match -q -- "-*" (commandline -ct)' -a '(__sidra_smi_options)'
-complete -c sidra-smi -n 'not __sidra_smi_after --format --level -i --chip --fields --root --runtime --save -o --output; and not string match -q "help" (__sidra_smi_chosen)[1]' -a '(__sidra_smi_commands (__sidra_smi_chosen))'
+complete -c sidra-smi -n 'not __sidra_smi_after --format --level --acknowledge --withdraw -i --chip --fields --root --runtime --save -o --output; and string match -q -- "-*" (commandline -ct)' -a '(__sidra_smi_options)'
+complete -c sidra-smi -n 'not __sidra_smi_after --format --level --acknowledge --withdraw -i --chip --fields --root --runtime --save -o --output; and not string match -q "help" (__sidra_smi_chosen)[1]' -a '(__sidra_smi_commands (__sidra_smi_chosen))'
 complete -c sidra-smi -n 'test (count (__sidra_smi_chosen)) = 1; and test (__sidra_smi_chosen)[1] = help' -a '(__sidra_smi_commands)'

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define SIDRA_SMI_VERSION_MAJOR 1
-#define SIDRA_SMI_VERSION_MINOR 0
+#define SIDRA_SMI_VERSION_MINOR 1
 
 typedef enum sidra_smi_status {
     SIDRA_SMI_OK = 0,
@@ -56,6 +56,8 @@ typedef struct sidra_smi_options {
     size_t struct_size;
     const char *root;    /* prefix of /sys, /proc, /dev, /run and /tmp: for tests and containers; NULL: none */
     const char *runtime; /* the one folder where embedded chips are looked for; NULL: those of all users that can be read */
+    const char *policy;  /* file of the health policy; NULL: /etc/sidra/health.conf */
+    const char *state;   /* the one folder of acknowledgements; NULL: /var/lib/sidra, and that of the user who is not root */
 } sidra_smi_options;
 
 /* Finds the chips without reading them. options may be NULL. It is not a failure if there is no chip. */
@@ -202,10 +204,40 @@ typedef struct sidra_smi_health_options {
 
 /*
  * All checks of a chip, one finding each, as of the last refresh. The status is the worst of them. options may be NULL. The findings are
- * valid until the next call of this function for the chip.
+ * valid until the next call of this function for the chip. The policy (sidra-health.conf(5)) has the thresholds; a problem that has not lasted
+ * for its hold time, or is acknowledged, is OK, and the text says so. The first call reads the policy: if that fails, it fails like
+ * sidra_smi_policy_load().
  */
 SIDRA_SMI_API sidra_smi_status sidra_smi_health(sidra_smi_chip *chip, const sidra_smi_health_options *options,
                                                 const sidra_smi_finding **findings, uint32_t *count);
+/*
+ * Reads the health policy again if its file has changed. Without a file, all checks have their own thresholds. USAGE: the file is no policy; the
+ * error has the line, and the session keeps the policy that it had.
+ */
+SIDRA_SMI_API sidra_smi_status sidra_smi_policy_load(sidra_smi *session);
+/*
+ * A session remembers what its earlier calls of sidra_smi_health() found, as far as hold times and windows need it. A program that runs once and
+ * ends loads the memory of the run before it, and saves its own; nothing is written if the policy has neither hold times nor windows.
+ */
+SIDRA_SMI_API sidra_smi_status sidra_smi_history_load(sidra_smi *session);
+SIDRA_SMI_API sidra_smi_status sidra_smi_history_save(sidra_smi *session);
+
+typedef struct sidra_smi_acknowledgement {
+    uint64_t time_s;  /* when it was made, in seconds since the epoch */
+    uint64_t until_s; /* 0: until the problem changes */
+    const char *by, *note;
+} sidra_smi_acknowledgement;
+
+/*
+ * Acknowledges the problem that a check reports now, for all sessions that read the same folder. It ends at until_s (0: never by time), when the
+ * problem gets worse or disappears, or by sidra_smi_withdraw(). USAGE: the check reports no problem. by and note may be NULL.
+ */
+SIDRA_SMI_API sidra_smi_status sidra_smi_acknowledge(sidra_smi_chip *chip, const char *check, uint64_t until_s, const char *by,
+                                                     const char *note);
+SIDRA_SMI_API sidra_smi_status sidra_smi_withdraw(sidra_smi_chip *chip, const char *check);
+/* Whether the last sidra_smi_health() of the chip found an acknowledged problem of this check. known may be NULL; valid until the next call. */
+SIDRA_SMI_API bool sidra_smi_acknowledged(sidra_smi_chip *chip, const char *check, sidra_smi_acknowledgement *known);
+
 /* Finds out why this process cannot compute on a card: no module, permissions, versions, firmware, locked memory. OK: it can. */
 SIDRA_SMI_API sidra_smi_status sidra_smi_doctor(sidra_smi *session, const sidra_smi_finding **findings, uint32_t *count);
 

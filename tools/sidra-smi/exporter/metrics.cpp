@@ -18,6 +18,10 @@ constexpr Family kLeftOut = {"sidra_chips_left_out",
                              "gauge"};
 constexpr Family kUp = {"sidra_up", "Whether the chip is present and its status can be read.", "gauge"};
 constexpr Family kInfo = {"sidra_info", "Versions and kind of the chip as labels; the value is always 1.", "gauge"};
+constexpr Family kHealth = {
+    "sidra_health_status", "Result of a health check by the health policy: 0 is ok, 1 a warning, 2 critical.", "gauge"};
+constexpr Family kAcknowledged = {"sidra_health_acknowledged",
+                                  "Whether a problem of a health check is acknowledged, and therefore ok.", "gauge"};
 
 bool exported(const sidra_smi_field& field) { return field.metric != nullptr && field.role != SIDRA_SMI_RATE; }
 Family family_of(const sidra_smi_field& field) {
@@ -78,6 +82,33 @@ void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, do
     if (sidra_smi_number_of(&value, &number)) out.sample(labels, scaled(number, scale));
 }
 
+// Both families list all chips and checks, so the findings are taken before.
+void add_health(Exposition& out, const std::vector<sidra_smi_chip*>& chips) {
+    struct Verdict {
+        Labels labels;
+        uint64_t severity;
+        bool acknowledged;
+    };
+    std::vector<Verdict> verdicts;
+    for (sidra_smi_chip* chip : chips) {
+        if (sidra_smi_gone(chip)) continue;
+        const sidra_smi_finding* findings = nullptr;
+        uint32_t count = 0;
+        sidra_smi_health(chip, nullptr, &findings, &count);  // without a policy it has no findings
+        for (uint32_t n = 0; n < count; ++n) {
+            Labels labels = labels_of(chip);
+            labels.emplace_back("check", findings[n].check);
+            const sidra_smi_status severity = findings[n].severity;
+            verdicts.push_back({std::move(labels), severity == SIDRA_SMI_CRITICAL ? 2u : severity == SIDRA_SMI_WARNING,
+                                sidra_smi_acknowledged(chip, findings[n].check, nullptr)});
+        }
+    }
+    out.family(kHealth);
+    for (const Verdict& verdict : verdicts) out.sample(verdict.labels, verdict.severity);
+    out.family(kAcknowledged);
+    for (const Verdict& verdict : verdicts) out.sample(verdict.labels, uint64_t{verdict.acknowledged});
+}
+
 }  // namespace
 
 std::string metrics_text(sidra_smi* session) {
@@ -101,6 +132,7 @@ std::string metrics_text(sidra_smi* session) {
                                      {"process", sidra_smi_text_of(chip, "process")}});
         out.sample(labels, uint64_t{1});
     }
+    add_health(out, chips);
     for (uint32_t number = 0; number < sidra_smi_field_count(); ++number) {
         const sidra_smi_field* field = sidra_smi_field_at(number);
         if (!exported(*field)) continue;
@@ -116,7 +148,7 @@ std::string help_text() {
     const auto row = [&out](const Family& family) {
         out += fmt::format("{:<36} {:<8} {}\n", family.name, family.type, family.help);
     };
-    for (const Family& family : {kChips, kLeftOut, kUp, kInfo}) row(family);
+    for (const Family& family : {kChips, kLeftOut, kUp, kInfo, kHealth, kAcknowledged}) row(family);
     for (uint32_t number = 0; number < sidra_smi_field_count(); ++number)
         if (const sidra_smi_field* field = sidra_smi_field_at(number); exported(*field)) row(family_of(*field));
     return out;
