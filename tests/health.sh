@@ -92,7 +92,7 @@ severity() { # chip, check: by the metrics in $folder/metrics
 [[ $(severity "$first" dma) == 0 && $(severity "$second" dma) == 1 ]] || fail "the exporter knows of no acknowledgements"
 grep -q "^sidra_health_acknowledged{device=\"$first\".*check=\"dma\"} 1" "$folder/metrics" || fail "no metric of acknowledgements"
 policy <<<$'[temperature]\n\nhot = 1\n'
-for command in health "exporter --once" "exporter --listen unix:$folder/socket"; do
+for command in health "exporter --once" "exporter --listen unix:$folder/socket" events; do
     # shellcheck disable=SC2086 # words
     ends 2 "health.conf:3: the check 'temperature' has no 'hot'; it has warning, critical, hold" "${run[@]}" $command
 done

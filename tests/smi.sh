@@ -146,6 +146,7 @@ json 0 fields "${in_json[@]}" query --help-fields
 json 0 watch "${in_json[@]}" watch -n 0.01 -c 3
 json 0 ps "$smi" --root "$users" ps
 json 8 health "${in_json[@]}" health
+json 0 events "${in_json[@]}" events
 json 9 health "${bare[@]}" health
 json 9 doctor "${in_json[@]}" doctor
 json 9 diag "${in_json[@]}" diag

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chip.h"
+#include "events.h"
 #include "sidra/smi.h"
 #include "state.h"
 
@@ -20,6 +21,7 @@ struct sidra_smi {
     sidra::smi::Findings findings;
     uint64_t left_out = 0;
     sidra::smi::HealthState health;
+    std::unique_ptr<sidra::smi::Events> events;  // none before they are asked for
 };
 
 namespace sidra::smi {

@@ -28,6 +28,7 @@
 #include "sentence/model_file.h"
 #include "sentence/wordpiece.h"
 #include "text.h"
+#include "uevent.h"
 
 namespace sidra::fuzz {
 namespace {
@@ -115,7 +116,7 @@ void play(Input in) {
     std::copy(rest.begin(), rest.end(), bytes.get());
     const std::span<const uint8_t> file(bytes.get(), rest.size());
     const std::string_view text(reinterpret_cast<const char*>(bytes.get()), rest.size());
-    switch (what % 11) {
+    switch (what % 12) {
         case 0:
             try {
                 const fw::Program program = fw::load_elf("file", file);
@@ -168,6 +169,12 @@ void play(Input in) {
             }
             break;
         case 10:
+            if (const auto event = smi::parse_uevent(text)) {
+                shown(event->node);
+                shown(event->event);
+            }
+            break;
+        case 11:
             policy(std::string(text));
             break;
         default:

@@ -225,7 +225,7 @@ IMAGE = {
 }
 
 # ---- files: a byte that says what it is, then the file (files_fuzz.cpp).
-PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE, CONVNET, POLICY = range(11)
+PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE, CONVNET, UEVENT, POLICY = range(12)
 
 
 def elf():
@@ -303,6 +303,8 @@ FILES = {
     "digits": bytes([DIGITS]) + digits(),
     "sentence": bytes([SENTENCE]) + sentence(),
     "convnet": bytes([CONVNET]) + convnet(),
+    "uevent": bytes([UEVENT]) + b"change@/devices/sidra0\0ACTION=change\0SUBSYSTEM=sidra\0DEVNAME=sidra0\0SIDRA_EVENT=reset\0SIDRA_CAUSE=18\0"
+    b"SIDRA_GENERATION=8\0",
     "policy": bytes([POLICY]) + b"[temperature]\nwarning = 80\ncritical = 90.5\nhold = 30\n[dma]\nwindow = 3600\n",
     "acknowledged": bytes([POLICY]) + b'[[acknowledged]]\nuuid = "c0ffee"\ncheck = "dma"\nseverity = "warning"\nmeasure = 3.0\ntime = 1\nuntil = 0\n'
     b'by = "root"\nnote = ""\n',

@@ -43,6 +43,13 @@ ends "nobody resets" 4 $nobody sidra-smi reset --chip sidra1
 generation=$(value sidra1 generation)
 case $(value sidra1 stage) in
 recovery | runtime)
+    # shellcheck disable=SC2086 # words
+    $nobody sidra-smi events --follow --interval 0.2 --format json >/tmp/events 2>&1 &
+    follower=$!
+    event() { # type, pattern of the text: how many there are of sidra1
+        grep -c "\"name\":\"sidra1\".*\"type\":\"$1\".*\"text\":\"$2" /tmp/events
+    }
+    until [ "$(event present ready)" = 1 ] || ! kill -0 "$follower"; do sleep 0.1; done
     ends "a reset" 0 sidra-smi reset --chip sidra1
     # A reset of the function: the driver first resets the chip itself.
     check "it is another generation" "$(value sidra1 generation)" -gt "$generation"
@@ -50,6 +57,14 @@ recovery | runtime)
     ended=$?
     [ "$ended" -le 8 ] || cat /tmp/said
     check "health has nothing critical" "$ended" -le 8
+    # The kernel's event has the cause. The new generation, which a reading finds too, is no second event.
+    tries=0
+    until [ "$(event reset .)" -ge 1 ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+    sleep 2
+    kill "$follower"
+    [ "$(event reset .)" = 1 ] || cat /tmp/events
+    check "one event of the reset" "$(event reset .)" = 1
+    check "its cause" "$(event reset 'the chip was reset, and all contexts are lost: reset on request')" = 1
     ;;
 esac
 finish

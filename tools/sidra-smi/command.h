@@ -44,6 +44,7 @@ Run declare_watch(CLI::App& app);
 Run declare_ps(CLI::App& app);
 Run declare_topo(CLI::App& app);
 Run declare_health(CLI::App& app);
+Run declare_events(CLI::App& app);
 Run declare_map(CLI::App& app);
 Run declare_doctor(CLI::App& app);
 Run declare_diag(CLI::App& app);

@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"ps", "list the processes that use chips", declare_ps},
     {"topo", "show the PCIe and NUMA topology of cards", declare_topo},
     {"health", "check the health of chips; the exit status is the worst result", declare_health},
+    {"events", "print what happens to chips: resets, faults, throttling, changes of health", declare_events},
     {"map", "write which crossbars of chips are bad or in use, for sidra-compile", declare_map},
     {"doctor", "find out why this process cannot compute on a card", declare_doctor},
     {"diag", "run a diagnosis of a card", declare_diag},

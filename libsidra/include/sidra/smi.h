@@ -238,6 +238,31 @@ SIDRA_SMI_API sidra_smi_status sidra_smi_withdraw(sidra_smi_chip *chip, const ch
 /* Whether the last sidra_smi_health() of the chip found an acknowledged problem of this check. known may be NULL; valid until the next call. */
 SIDRA_SMI_API bool sidra_smi_acknowledged(sidra_smi_chip *chip, const char *check, sidra_smi_acknowledgement *known);
 
+/* ---- Events --------------------------------------------------------------------------------------------------------- */
+
+/* Something that happened to a chip. */
+typedef struct sidra_smi_event {
+    uint64_t time_ns;          /* when it was noticed, in ns since the epoch */
+    sidra_smi_chip *chip;
+    /*
+     * "present", "gone", "status", "reset", "context-lost", "firmware-panic", "firmware-watchdog", "throttle", "fault", "dma-error", "link",
+     * "health"; types may be added
+     */
+    const char *type;
+    sidra_smi_status severity; /* OK, WARNING, CRITICAL */
+    const char *text;
+    const char *check;         /* "health": the check; else NULL */
+    uint64_t count;            /* "throttle", "fault", "dma-error": how many since the last call; else 0 */
+    bool initial;              /* it describes the state at the first call */
+} sidra_smi_event;
+
+/*
+ * Waits until the kernel reports something, or for timeout_ns; then refreshes the session, and returns what has happened since the last call.
+ * The first call does not wait: it returns all chips that are present, and the problems that they have. A timeout of a second finds all events
+ * within a second; the kernel reports resets, lost contexts and failures of the firmware at once. Valid until the next call of this function.
+ */
+SIDRA_SMI_API sidra_smi_status sidra_smi_events(sidra_smi *session, uint64_t timeout_ns, const sidra_smi_event **events, uint32_t *count);
+
 /* Finds out why this process cannot compute on a card: no module, permissions, versions, firmware, locked memory. OK: it can. */
 SIDRA_SMI_API sidra_smi_status sidra_smi_doctor(sidra_smi *session, const sidra_smi_finding **findings, uint32_t *count);
 
