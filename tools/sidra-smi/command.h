@@ -38,6 +38,7 @@ std::span<const Command> commands();
 Run declare_list(CLI::App& app);
 Run declare_query(CLI::App& app);
 Run declare_cdi(CLI::App& app);
+Run declare_slurm(CLI::App& app);
 Run declare_top(CLI::App& app);
 Run declare_exporter(CLI::App& app);
 Run declare_watch(CLI::App& app);

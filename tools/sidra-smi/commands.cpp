@@ -8,6 +8,7 @@ constexpr Command kCommands[] = {
     {"list", "list chips with all of their names", declare_list},
     {"query", "print fields of chips once", declare_query},
     {"cdi", "write the CDI file that gives cards to containers", declare_cdi},
+    {"slurm", "write the lines of gres.conf by which Slurm gives cards to jobs", declare_slurm},
     {"top", "show a live screen: chips, graphs, crossbars, processes", declare_top},
     {"exporter", "serve metrics for Prometheus", declare_exporter},
     {"watch", "print fields periodically", declare_watch},
