@@ -41,17 +41,17 @@ sentence: ## find sentences that mean the same, with an encoder on the chip mode
 	@build/release/libsidra/examples/sidra-demo sentence $(if $(SENTENCE),"$$SENTENCE")
 
 check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM, the Python packages
-	@$(SETUP) base check compiler qemu torch vm
+	@$(SETUP) base check compiler kubernetes qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm python
 
 check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages, PyTorch
-	@$(SETUP) base aarch64 check compiler fuzz network qemu torch vm
+	@$(SETUP) base aarch64 check compiler fuzz kubernetes network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base aarch64 check compiler fuzz network qemu torch vm
+	@$(SETUP) base aarch64 check compiler fuzz kubernetes network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 

@@ -148,7 +148,7 @@ case $1 in
         echo 1 >/sys/class/sidra/sidra0/firmware_update || fail "the driver does not take the image"
         ;;
     programs)
-        mapfile -t programs < <(dpkg-query -L sidra-tools | grep -E '^/usr/s?bin/.')
+        mapfile -t programs < <(dpkg-query -L sidra-tools sidra-device-plugin | grep -E '^/usr/s?bin/.')
         for program in "${programs[@]}"; do
             "$program" --help >/dev/null || fail "$program --help"
             name=${program##*/}

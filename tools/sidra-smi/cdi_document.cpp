@@ -60,7 +60,7 @@ Json cdi_document(const std::vector<CdiCard>& cards, std::vector<std::string>* l
         devices.push_back(device(card.uuid, {card.node}));
     }
     devices.push_back(device("all", nodes));
-    return Json::Object{{"cdiVersion", "0.6.0"}, {"kind", "sidra/card"}, {"devices", std::move(devices)}};
+    return Json::Object{{"cdiVersion", "0.6.0"}, {"kind", kCdiKind}, {"devices", std::move(devices)}};
 }
 
 }  // namespace sidra::smi_tool

@@ -11,6 +11,8 @@
 
 namespace sidra::smi_tool {
 
+inline constexpr const char* kCdiKind = "sidra/card";
+
 struct CdiCard {
     std::string node;  // /dev/sidra0
     std::string uuid;  // "": unknown
