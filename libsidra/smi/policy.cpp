@@ -97,9 +97,10 @@ Policy parse_policy(std::string_view text, const std::string& name) {
     if (!parsed) reader.fail(parsed.error().source(), clean(parsed.error().description()));
     Policy policy;
     for (const auto& [key, value] : parsed.table()) {
-        const auto check = std::ranges::find_if(kChecks, [&](const Check& one) { return key.str() == one.name; });
+        const std::string_view name_of_check = key.str();
+        const auto check = std::ranges::find(kChecks, name_of_check, &Check::name);
         if (check == std::end(kChecks))
-            reader.fail(key.source(), fmt::format("no such check: '{}'; there are {}", clean(key.str()), names()));
+            reader.fail(key.source(), fmt::format("no such check: '{}'; there are {}", clean(name_of_check), names()));
         if (!value.is_table())
             reader.fail(key.source(), fmt::format("'{0}' is not a table: begin it with a line [{0}]", check->name));
         policy.rules_[check->name] = reader.rule(*check, *value.as_table());
