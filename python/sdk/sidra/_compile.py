@@ -12,8 +12,8 @@ from typing import Any, Optional, Union
 from . import _core
 from ._calibration import Samples, inputs_of, runs_of, samples_of, simulated_accuracy, tests_of
 from ._compiled import Compiled
-from ._core import TargetMissed
-from ._export import is_module, onnx_file
+from ._core import CompileError, TargetMissed
+from ._export import is_module, onnx_file, stack_trace_of_node
 
 DEVICES = ("y1",)
 LEVELS = (0, 1, 2)
@@ -107,7 +107,8 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
 
     What the compiler notes, such as nodes that the host computes, goes to the logger "sidra", at level INFO.
 
-    Raises CompileError for what the compiler refuses, with the name of the node, its subclass TargetMissed if only target_accuracy is not reached, and
+    Raises CompileError for what the compiler refuses, with the name of the node (of a network of PyTorch's, `stack_trace` says which lines of Python it
+    comes from, if that is known), its subclass TargetMissed if only target_accuracy is not reached, and
     ImportError where a library is missing."""
     import numpy
 
@@ -149,16 +150,24 @@ def compile(model: Any, calib_data: Optional[Iterable[Any]] = None, target_devic
             path = onnx_file(network, example_inputs, folder)
             if dump is not None and os.path.dirname(path) == folder:
                 shutil.copytree(folder, dump, dirs_exist_ok=True)
-            first = {**options, "copies_by_layer": False, "adc_ranges": False, "report": "" if batches or tests else path_of_report}
-            result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, first)
-            if batches or tests:
-                # Names, types and shapes of the inputs are known now.
-                variant = result.variants[0]
-                samples = samples_of(list(runs_of("calib_data", batches, variant)), variant) if batches else []
-                judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
-                result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
-                                      {**options, "copies_by_layer": copies_by_layer, "adc_ranges": adc_ranges, "report": path_of_report})
-                result.simulated_accuracy = simulated_accuracy(judges, result, tests)
+            try:
+                return compiled_from(path)
+            except CompileError as error:
+                refused: Any = error
+                refused.stack_trace = "" if isinstance(network, (str, os.PathLike)) else stack_trace_of_node(path, str(error))
+                raise
+
+    def compiled_from(path: str) -> Compiled:
+        first = {**options, "copies_by_layer": False, "adc_ranges": False, "report": "" if batches or tests else path_of_report}
+        result = compile_file(path, sizes, optimization_level, [], [], numpy.empty(0, numpy.int64), 0, first)
+        if batches or tests:
+            # Names, types and shapes of the inputs are known now.
+            variant = result.variants[0]
+            samples = samples_of(list(runs_of("calib_data", batches, variant)), variant) if batches else []
+            judged, labels = tests_of(list(runs_of(judges, tests, variant)), variant) if target_accuracy else ([], numpy.empty(0, numpy.int64))
+            result = compile_file(path, sizes, optimization_level, samples, judged, labels, target_accuracy,
+                                  {**options, "copies_by_layer": copies_by_layer, "adc_ranges": adc_ranges, "report": path_of_report})
+            result.simulated_accuracy = simulated_accuracy(judges, result, tests)
         return result
 
     try:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from . import _core
@@ -84,7 +84,35 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
     except ModuleNotFoundError as error:
         raise ImportError(f"PyTorch's exporter needs the package {error.name}: pip install {error.name}") from error
     except Exception as error:
-        raise _core.CompileError(f"{name}: PyTorch cannot export it: {error}") from error
+        unknown = re.findall(r"No ONNX function found for <OpOverload\(op='([\w.]+)'", str(error))
+        why = f"there is no operator of ONNX for {', '.join(unknown)}" if unknown else error
+        refused: Any = _core.CompileError(f"{name}: PyTorch cannot export it: {why}")
+        if unknown and isinstance(model, torch.export.ExportedProgram):
+            refused.stack_trace = _stack_trace_of_operators(model, unknown)
+        raise refused from error
+
+
+def _stack_trace_of_operators(program: Any, names: Collection[str]) -> str:
+    """Of the lines of Python from which they come. The exporter has decomposed operators before it refused these."""
+    from torch._decomp import decomposition_table
+
+    for decompositions in ({}, None, dict(decomposition_table)):
+        with _quiet(), contextlib.suppress(Exception):
+            nodes = program.run_decompositions(decompositions).graph.nodes
+            if found := [node.meta.get("stack_trace") or "" for node in nodes if str(node.target).rpartition(".")[0] in names]:
+                return "".join(found)
+    return ""
+
+
+def stack_trace_of_node(path: str, message: str) -> str:
+    """Of the lines of Python from which a node comes that the compiler has refused, if PyTorch has exported it."""
+    import onnx
+
+    names = re.findall(r"\bnode '([^']+)'", message)
+    for node in onnx.load(path, load_external_data=False).graph.node if names else ():
+        if node.name == names[0]:
+            return next((note.value for note in node.metadata_props if note.key == "pkg.torch.onnx.stack_trace"), "")
+    return ""
 
 
 def is_module(model: Any) -> bool:

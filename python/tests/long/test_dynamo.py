@@ -412,6 +412,188 @@ def test_threads_take_turns():
             assert all(map(torch.equal, pool.map(compiled, inputs), alone))
 
 
+# ---- Regions of which a part cannot be compiled
+
+
+class Around(nn.Module):
+    """A function between two layers."""
+
+    def __init__(self, middle):
+        super().__init__()
+        self.first, self.second, self.middle = nn.Linear(16, 32), nn.Linear(32, 16), middle
+
+    def forward(self, x):
+        return nn.functional.gelu(self.second(self.middle(torch.relu(self.first(x)))))
+
+
+@pytest.mark.parametrize("middle, alone, why", [
+    (lambda h: nn.functional.dropout(h, 0.5, True), {"dropout"}, "random"),
+    (lambda h: (h.double() * 2).float(), {"double", "operator.mul", "float"}, "float64"),
+    (lambda h: torch.linalg.inv(h[:, :4] + 9 * torch.eye(4, device=h.device)).sum() + h, {"linalg_inv"}, "aten.linalg_inv_ex"),
+    (lambda h: torch.special.zeta(h.abs() + 2, h.abs() + 1), {"zeta"}, "zeta"),
+    (lambda h: h.cpu().to(h.device), None, None),
+    (lambda h: h + h.argsort(-1).mul(10**10).remainder(7).float(), {"mul"}, "32 bits"),
+    (lambda h: h.mul_(2), set(), None),  # of which nobody sees that it is a write
+], ids=["random", "double", "inverse", "zeta", "cpu", "int64", "write"])
+def test_the_rest_of_a_region_is_compiled(caplog, middle, alone, why):
+    module = Around(middle).eval().to("sidra")
+    compiled = torch.compile(module, backend="sidra")
+    x = torch.randn(4, 16, device="sidra")
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        compiled(x)
+        torch.manual_seed(7)
+        one_by_one, want = operators(module, x)
+        torch.manual_seed(7)
+        count, got = operators(compiled, x)
+    near(got, want.cpu(), 0.05)
+    assert count <= one_by_one - 3
+    assert torch.equal(got == 0, want == 0)  # the same elements were dropped
+    if why is None:
+        assert "is not compiled" not in caplog.text
+    else:
+        text = re.search(r"is not compiled as a whole: (.*); parts of \d+, \d+ operators are compiled, and between them (.*) run one by one", caplog.text)
+        assert text and why in text[1] and all(any(name in each for each in text[2].split(", ")) for name in alone)
+
+
+def test_statistics_of_a_batch_are_written_between_compiled_parts():
+    here, there = on_both(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.BatchNorm1d(32), nn.Linear(32, 8), nn.GELU()).train())
+    compiled = torch.compile(there, backend="sidra")
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(8, 16)
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x), 0.06)
+        near(there[2].running_mean, here[2].running_mean)
+        assert there[2].num_batches_tracked == 3
+        assert 0 < count <= operators(there, x.to("sidra"))[0] - 4  # two layers, and what is behind them
+
+
+def views_of_inputs(x, layer):
+    y = torch.relu(layer(x))
+    return layer(y) + 1, x[1:], y, y[0], y.t()
+
+
+def writes_to_a_view(x, layer):
+    y = torch.relu(layer(x))
+    row = y[0]
+    same = (y.double() * 1).float()
+    before = layer(y) * 2
+    row.add_(1)
+    return layer(y) + same, before, y
+
+
+def writes_and_reads(x, layer):
+    before = layer(x) * 2 + 1
+    x.mul_(3)
+    after = layer(x) * 2 + 1
+    x[:, 0] = 0
+    return before, after, layer(x) * 2 + 1
+
+
+def writes_to_another_view(x, layer):
+    left, right = x[:2], x[1:]
+    sums = layer(left) * 2 + 1
+    right.add_(1)
+    return layer(left) * 2 + sums, layer(x) * 2 + 1
+
+
+@pytest.mark.parametrize("function", [views_of_inputs, writes_to_a_view, writes_and_reads, writes_to_another_view], ids=lambda function: function.__name__)
+def test_memory_is_shared_and_written_as_without_compiling(function):
+    layer = nn.Linear(8, 8).requires_grad_(False)
+    x = torch.randn(4, 8)
+    there, there_layer = x.to("sidra"), copy.deepcopy(layer).to("sidra")
+    compiled = torch.compile(function, backend="sidra")
+    compiled(there.clone(), there_layer)
+    count, got = operators(compiled, there, there_layer)
+    want = function(x, layer)
+    for one, other in zip((*got, there), (*want, x), strict=True):
+        near(one, other)
+    memory = [[storage.untyped_storage().data_ptr() for storage in (*results, given)] for results, given in ((got, there), (want, x))]
+    assert [there.index(place) for there in memory[:1] for place in there] == [here.index(place) for here in memory[1:] for place in here]
+    assert [one.stride() for one in got] == [other.stride() for other in want]
+    assert count <= 12
+
+
+OPERATIONS = ["relu", "add", "product", "view", "column", "write", "write-view", "random", "turn"]
+
+
+def random_program(steps):
+    """A function of two tensors, in which some tensors are views of others, and are written to."""
+
+    def function(x, y):
+        made = [x, y, x[1:4]]
+        for operation, first, second in steps:
+            a, b = made[first % len(made)], made[second % len(made)]
+            if operation == "relu":
+                made.append(torch.relu(a) + 0.5)
+            elif operation == "add":
+                made.append(a[:3, :3] - b[:3, :3])
+            elif operation == "product":
+                made.append(a[:3, :3] @ b[:3, :3] * 0.1)
+            elif operation == "view":
+                made.append(a[0:3])
+            elif operation == "column":
+                made.append(a[:, 0:3])
+            elif operation == "write":
+                a.mul_(0.5)
+            elif operation == "write-view":
+                a[0] = 2
+            elif operation == "random":
+                made.append(nn.functional.dropout(a, 0.5, True) + 1)
+            elif operation == "turn":
+                made.append(a.t()[:3, :3])
+        return tuple(made[3:]) or (x + 1,)
+
+    return function
+
+
+def as_a_compiled_model(made, graph_module, results):
+    """Runs a part as a compiled model would: on copies, with results in memory of their own."""
+
+    def run(*arguments):
+        made.append(len(graph_module.graph.nodes))
+        given = [argument.clone() if isinstance(argument, torch.Tensor) else argument for argument in arguments]
+        return tuple(result.clone(memory_format=torch.preserve_format) for result in graph_module(*given))
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_split_graph_computes_the_same(seed):
+    """Random programs, of which random nodes are refused."""
+    from sidra_pytorch.dynamo.split import split
+
+    random = __import__("random").Random(seed)
+    steps = [(random.choice(OPERATIONS), random.randrange(9), random.randrange(9)) for _ in range(random.randrange(4, 14))]
+    function, made = random_program(steps), []
+
+    def backend(graph_module, inputs):
+        nodes = [node for node in graph_module.graph.nodes if node.op.startswith("call_")]
+        refused = {node for node in nodes if random.random() < 0.2 or "dropout" in str(node.target)}
+        parts = split(graph_module, inputs, refused, lambda graph, examples, number: as_a_compiled_model(made, graph, None))
+        return graph_module.forward if parts is None else parts.run
+
+    x, y = torch.rand(5, 5, device="sidra"), torch.rand(5, 5, device="sidra")
+    other_x, other_y = x.clone(), y.clone()
+    with torch.no_grad(), torch.sidra.matmul_mode("digital"):
+        torch.manual_seed(seed)
+        want = function(x, y)
+        torch.manual_seed(seed)
+        got = torch.compile(function, backend=backend)(other_x, other_y)
+    for one, other in zip((*got, other_x, other_y), (*want, x, y), strict=True):
+        torch.testing.assert_close(one.cpu(), other.cpu())
+    memory = [[tensor.untyped_storage().data_ptr() for tensor in tensors] for tensors in ((*got, other_x, other_y), (*want, x, y))]
+    assert [memory[0].index(place) for place in memory[0]] == [memory[1].index(place) for place in memory[1]]
+    SPLIT.append(bool(made))
+
+
+SPLIT = []  # whether each had compiled parts
+
+
+def test_graphs_were_split():
+    assert sum(SPLIT) >= len(SPLIT) / 3
+
+
 # ---- What must not reach another compilation
 
 

@@ -50,7 +50,7 @@ def listing(graph_module: fx.GraphModule) -> Iterator[str]:
 class DebugFolder:
     """The folder of one compilation below SIDRA_DEBUG_DIR: graph.txt is what Dynamo has captured, program.txt what PyTorch's exporter has made of it,
     passes/ the ONNX file and what each pass of the compiler makes of it, model.sidra the result, report.html and report.json what it costs by layer,
-    and calls.txt its operations, if sidra-objdump is installed."""
+    and calls.txt its operations, if sidra-objdump is installed. Of a region that is not compiled as a whole, parts.txt says which node is in which part."""
 
     def __init__(self, base: str, name: str):
         stem = re.sub(r"\W+", "-", name).strip("-")[:60]
@@ -69,6 +69,9 @@ class DebugFolder:
 
     def captured(self, graph_module: fx.GraphModule) -> None:
         (self.path / "graph.txt").write_text("\n".join(listing(graph_module)) + "\n")
+
+    def split(self, listing: Iterator[str]) -> None:
+        (self.path / "parts.txt").write_text("\n".join(listing) + "\n")
 
     def exported(self, program: torch.export.ExportedProgram) -> None:
         (self.path / "program.txt").write_text(f"{program}\n")

@@ -27,6 +27,10 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": 
 class Wide(Exception):
     """A value may be beyond 32 bits; the text says which."""
 
+    def __init__(self, node: fx.Node, text: str):
+        super().__init__(text)
+        self.node = node
+
 
 def name_of(node: fx.Node) -> str:
     target: Any = node.target
@@ -82,7 +86,7 @@ class Integers:
             if node.op == "call_function" and any(self._is_unbounded(value) for value in node.all_input_nodes):
                 self._check_use(node)
             if node.op == "call_function" and is_wide(node) and self._bounds[node] is None and not self._comes_from_unbounded(node):
-                raise Wide(f"{node.name} ({name_of(node)}) may be beyond 32 bits")
+                raise Wide(node, f"{node.name} ({name_of(node)}) may be beyond 32 bits")
 
     def _is_unbounded(self, value: Any) -> bool:
         return is_wide(value) and self._bounds.get(value) is None
@@ -169,13 +173,13 @@ class Integers:
         if is_wide(node) and name in (*VIEWS, *ARITHMETIC, "cat", "stack", "where", "masked_fill", "clamp"):
             for user in node.users:
                 if user.op == "output":
-                    raise Wide(f"a result comes from integers of 64 bits that may be beyond 32 ({node.name}, {name})")
+                    raise Wide(node, f"a result comes from integers of 64 bits that may be beyond 32 ({node.name}, {name})")
                 if not (is_wide(user) or name_of(user) in INDEXING or name_of(user) in COMPARISONS):
-                    raise Wide(f"{user.name} ({name_of(user)}) takes integers of 64 bits that may be beyond 32")
+                    raise Wide(user, f"{user.name} ({name_of(user)}) takes integers of 64 bits that may be beyond 32")
                 if name in ARITHMETIC and not self._only_indexes(user, set()):
-                    raise Wide(f"{node.name} ({name}) computes integers of 64 bits that may be beyond 32")
+                    raise Wide(node, f"{node.name} ({name}) computes integers of 64 bits that may be beyond 32")
             return
-        raise Wide(f"{node.name} ({name}) takes integers of 64 bits that may be beyond 32")
+        raise Wide(node, f"{node.name} ({name}) takes integers of 64 bits that may be beyond 32")
 
     def _only_indexes(self, node: fx.Node, seen: set[fx.Node]) -> bool:
         if node in seen:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import fx
@@ -13,9 +14,17 @@ from torch.export.graph_signature import OutputKind
 
 from .integers import Wide, needs_small_inputs
 
+ORIGIN = "captured by Dynamo as "  # in the stack traces that nodes of the exporter keep, behind those of the program
+
 
 class Refused(Exception):
-    """The compiler cannot take the graph; the text names the operator."""
+    """The compiler cannot take the graph; the text names the operator.
+
+    nodes: names of the graph's nodes that are the reason, if they are known. The rest can be compiled without them; None: it cannot, either."""
+
+    def __init__(self, text: str, nodes: Optional[Collection[str]] = ()):
+        super().__init__(text)
+        self.nodes = nodes
 
 
 class Network(NamedTuple):
@@ -32,7 +41,7 @@ class Network(NamedTuple):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
                 # Without decompositions this is what makes writes visible: they become results.
-                program = torch.export.export(self.module, self.examples, strict=False).run_decompositions({})
+                program = torch.export.export(_Named(self.module), self.examples, strict=False).run_decompositions({})
         except Exception as error:
             raise Refused(f"PyTorch cannot export it: {error}") from error
         small = _check(program)
@@ -40,6 +49,25 @@ class Network(NamedTuple):
         if made != list(results):
             raise Refused(f"its results have the types {', '.join(map(str, results))}, and PyTorch's exporter makes {', '.join(map(str, made))}")
         return program, small
+
+
+class _Named(torch.nn.Module):
+    """Runs a graph so that the exporter notes in each of its own nodes from which one of the graph it comes: origins_in()."""
+
+    def __init__(self, module: fx.GraphModule):
+        super().__init__()
+        self.graph_module = module
+        for node in module.graph.nodes:
+            node.meta["stack_trace"] = f"{node.meta.get('stack_trace') or ''}\n{ORIGIN}{node.name}\n"
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        with fx.traceback.preserve_node_meta():
+            return fx.Interpreter(self.graph_module).run(*arguments)
+
+
+def origins_in(stack_trace: str) -> set[str]:
+    """The name of the captured node, if a stack trace is of one."""
+    return set(re.findall(rf"^{ORIGIN}(\w+)$", stack_trace, re.MULTILINE))
 
 
 def results_of(graph_module: fx.GraphModule) -> Sequence[Any]:
@@ -89,6 +117,11 @@ def is_number(argument: Any) -> bool:
     return not isinstance(argument, torch.Tensor) or (argument.dim() == 0 and argument.device.type == "cpu" and not isinstance(argument, torch.nn.Parameter))
 
 
+def is_weight(value: Any) -> bool:
+    """Whether an argument of a graph is a parameter or a buffer of a module, which Dynamo marks."""
+    return isinstance(value, torch.Tensor) and (isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None)
+
+
 def _number(node: fx.Node, env: Mapping[fx.Node, Any]) -> Any:
     """What a node computes of numbers."""
     arguments, named = fx.node.map_arg((node.args, node.kwargs), env.__getitem__)
@@ -122,16 +155,21 @@ def _on_cpu(value: Any) -> Any:
 
 def _check(program: torch.export.ExportedProgram) -> bool:
     """Raises Refused if a run of the program does something else than compute results from its inputs. Returns whether it needs small integers."""
-    for node in program.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags and not _is_idle(node):
-            raise Refused(f"{node.target} draws random numbers")
+    random = [node for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+              and not _is_idle(node)]
+    if random:
+        raise Refused(f"{random[0].target} draws random numbers", _origins(random))
     for output in program.graph_signature.output_specs:
         if output.kind != OutputKind.USER_OUTPUT:
             raise Refused(f"it writes to {output.target or output.arg}, which exists outside of it")
     try:
         return needs_small_inputs(program)
     except Wide as wide:
-        raise Refused(f"{wide}, and compiled models compute integers with 32 bits") from None
+        raise Refused(f"{wide}, and compiled models compute integers with 32 bits", _origins([wide.node])) from None
+
+
+def _origins(nodes: Iterable[fx.Node]) -> set[str]:
+    return {name for node in nodes for name in origins_in(node.meta.get("stack_trace") or "")}
 
 
 def _is_idle(node: fx.Node) -> bool:

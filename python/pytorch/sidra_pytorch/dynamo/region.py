@@ -19,8 +19,9 @@ from .. import _C, device
 from . import cache
 from .debug import calls_of, debug_folder, line_of, name_of_target
 from .integers import are_small
-from .network import Network, Refused, is_number, network_of, results_of
+from .network import Network, Refused, is_number, is_weight, network_of, origins_in, results_of
 from .options import Options
+from .split import Split, split
 
 LOG = logging.getLogger("sidra")
 INT8, ERROR = device.MATMUL_MODES.index("int8"), device.FALLBACK_MODES.index("error")
@@ -111,6 +112,8 @@ class Region:
         self._lock = threading.RLock()
         tensors = [value for i, value in enumerate(example_inputs) if i not in numbers] + self._constants
         self.devices = {tensor.device for tensor in tensors}
+        self._examples = example_inputs
+        self._otherwise: Callable[..., Any] = graph_module  # what runs if no program does
         self._eager = not self._can_be_compiled()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -119,13 +122,15 @@ class Region:
             results = latest(arguments)
             if results is not None:
                 return results
-        if self._eager or _C.matmul_mode() != INT8:
+        if _C.matmul_mode() != INT8:
             return self._graph_module(*arguments)
+        if self._eager:
+            return self._otherwise(*arguments)
         with self._lock:
             program = self._program(arguments)
         # A weight that another thread writes to meanwhile makes it None again.
         results = program(arguments) if program is not None else None
-        return self._graph_module(*arguments) if results is None else results
+        return self._otherwise(*arguments) if results is None else results
 
     def _can_be_compiled(self) -> bool:
         if not any(device.type == "sidra" for device in self.devices):
@@ -145,19 +150,41 @@ class Region:
         return True
 
     def _fall_back(self, why: Exception) -> None:
-        """From now on the region runs operator by operator."""
-        self._tell(why)
+        """From now on the region runs operator by operator, but for the parts of it that can be compiled."""
+        parts = self._split(why) if isinstance(why, Refused) and why.nodes is not None and _C.fallback_mode() != ERROR else None
+        self._tell(why, parts)
+        if parts is not None:
+            self._otherwise = parts.run
         self._eager = True
         self._latest = None
         self._by_weights.clear()
 
-    def _tell(self, why: Exception) -> None:
-        text = f"{self.name} is not compiled: {str(why).strip()}"
+    def _split(self, why: Refused) -> Optional[Split]:
+        refused = {node for node in self._graph_module.graph.nodes if node.name in (why.nodes or ())}
+        alike = {node.target for node in refused}  # what is refused once is refused again
+        return split(self._graph_module, self._examples, {node for node in calls_of(self._graph_module) if node.target in alike}, self._part)
+
+    def _part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Region:
+        name = f"{self.name}, part {number}"
+        say = self._say
+        return Region(graph_module, examples, name, self._options, None if say is None else lambda text: say(f"part {number}: {text}"))
+
+    def _tell(self, why: Exception, parts: Optional[Split] = None) -> None:
+        text = f"{self.name} is not compiled{' as a whole' if parts is not None else ''}: {str(why).strip()}"
+        if parts is not None:
+            alone = collections.Counter(map(name_of_target, parts.one_by_one))
+            compiled = ", ".join(str(len(nodes)) for nodes in parts.parts)
+            then = f"parts of {compiled} operators are compiled, and between them {', '.join(alone)} run one by one"
+            folder = debug_folder(f"{self.name} in parts")
+            if folder is not None:
+                folder.split(parts.listing(self._graph_module))
+        else:
+            then = "it runs operator by operator"
         if self._say is not None:
-            self._say(text)
+            self._say(f"{text}; {then}" if parts is not None else text)
         if _C.fallback_mode() == ERROR:
             raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
-        LOG.warning("%s; it runs operator by operator", text)
+        LOG.warning("%s; %s", text, then)
 
     def _program(self, arguments: Sequence[Any]) -> Optional[Program]:
         """For these shapes, and for weights as they are now. None: this run is operator by operator, since the weights have just changed, or there is
@@ -219,7 +246,13 @@ class Region:
                 return self._program_of(network, arguments, of, samples)
         except Refused as error:
             self._fall_back(error)
-        except (sidra.CompileError, RuntimeError) as error:  # for these shapes, or without room now
+        except sidra.CompileError as error:
+            if nodes := origins_in(getattr(error, "stack_trace", "")):
+                self._fall_back(Refused(str(error), nodes))
+            else:
+                self._tell(error)
+                of.refused.add(shapes)
+        except RuntimeError as error:  # for these shapes, or without room now
             self._tell(error)  # before it is remembered: where that is an exception, it is one each time
             of.refused.add(shapes)
         return None
@@ -258,16 +291,11 @@ class Region:
         return made
 
 
-def is_weight(value: Any) -> bool:
-    """Whether an argument of a graph is a parameter or a buffer of a module, which Dynamo marks."""
-    return isinstance(value, torch.Tensor) and (isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None)
-
-
 def check_autocast(graph_module: fx.GraphModule) -> None:
     """Raises Refused if PyTorch would choose other types than the graph has: its exporter does not know that, because it runs on the CPU."""
     inside = any("autocast" in name_of_target(node) for node in calls_of(graph_module))
     if inside or torch.is_autocast_enabled("sidra"):
-        raise Refused("it runs under autocast; move the model to that type instead, with .to(torch.bfloat16)")
+        raise Refused("it runs under autocast; move the model to that type instead, with .to(torch.bfloat16)", None)
 
 
 def check_results(graph_module: fx.GraphModule) -> None:
