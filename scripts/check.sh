@@ -160,7 +160,13 @@ if has python-long; then build serve scripts/python-packages.sh serve; fi
 if { has python || has python-long; } && build python scripts/python.sh; then
     python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
     ! has python || add python 90 "${python_tests[@]}" python/tests --ignore=python/tests/long
-    ! has python-long || add python-long 90 "${python_tests[@]}" python/tests/long
+    # A process for each file, so that all CPUs have work. Those that take the longest come first.
+    declare -A long=([dynamo]=150 [op_db]=140 [models]=60 [training]=40)
+    ! has python-long || for file in python/tests/long/test_*.py; do
+        name=$(basename "$file" .py)
+        name=${name#test_}
+        add "python-long/$name" "${long[$name]:-20}" "${python_tests[@]}" "$file"
+    done
 fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
 

@@ -45,6 +45,7 @@ sidra_status make_objects(const char* call, sidra_model* model, uint32_t copies)
     SIDRA_TRY(load_constants(call, model));
     model->programs.resize(manifest.programs()->size());
     for (uint32_t i = 0; i < model->programs.size(); ++i) SIDRA_TRY(make_program(call, model, i));
+    model->sharers.resize(manifest.matrices()->size());
     model->matrices = std::vector<std::atomic<sidra_weights*>>(manifest.matrices()->size());
     for (uint32_t i = 0; i < copies * manifest.variants()->size(); ++i)
         model->variants.push_back(std::make_unique<ModelVariant>());
@@ -60,15 +61,27 @@ sidra_status drop(T** handle, sidra_status (*destroy)(T*)) {
     return SIDRA_OK;
 }
 
+// Destroys a matrix if no other model has it.
+sidra_status drop_matrix(sidra_model* model, size_t index) {
+    sidra_weights* handle = model->matrices[index].load(std::memory_order_relaxed);
+    Sharers& sharers = model->sharers[index];
+    if (sharers == nullptr || sharers->fetch_sub(1) == 1) {
+        const sidra_status status = drop(&handle, sidra_weights_destroy);
+        if (status != SIDRA_OK) {
+            if (sharers != nullptr) ++*sharers;
+            return status;
+        }
+    }
+    sharers = nullptr;
+    model->matrices[index].store(nullptr, std::memory_order_relaxed);
+    return SIDRA_OK;
+}
+
 // What it has destroyed before a failure is gone; the model can then only be destroyed, too.
 sidra_status drop_objects(sidra_model* model) {
     for (const auto& variant : model->variants)
         for (sidra_graph*& graph : variant->graphs) SIDRA_TRY(drop(&graph, sidra_graph_destroy));
-    for (std::atomic<sidra_weights*>& matrix : model->matrices) {
-        sidra_weights* handle = matrix.load(std::memory_order_relaxed);
-        SIDRA_TRY(drop(&handle, sidra_weights_destroy));
-        matrix.store(nullptr, std::memory_order_relaxed);
-    }
+    for (size_t i = 0; i < model->matrices.size(); ++i) SIDRA_TRY(drop_matrix(model, i));
     SIDRA_TRY(model->calibration.free_memory());
     for (sidra_program*& program : model->programs) SIDRA_TRY(drop(&program, sidra_program_destroy));
     for (const auto& variant : model->variants) SIDRA_TRY(drop(&variant->work, sidra_buffer_destroy));

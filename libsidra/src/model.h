@@ -20,6 +20,9 @@ namespace sidra {
 
 class HostSteps;
 
+// How many models have a matrix; null: one.
+using Sharers = std::shared_ptr<std::atomic<uint32_t>>;
+
 // The model for one shape of each input, with memory of its own.
 struct ModelVariant {
     std::mutex mutex;              // protects the members below, and the order of runs
@@ -47,8 +50,9 @@ struct sidra_model : sidra::Handle {
     // Those of the file; in a pipeline then the same once more, so that two runs of one variant can be under way.
     std::vector<std::unique_ptr<sidra::ModelVariant>> variants;
 
-    std::mutex mutex;                                   // one deployment at a time; protects the file's descriptor
+    std::mutex mutex;  // one deployment at a time; protects the file's descriptor, and which matrices are shared
     std::vector<std::atomic<sidra_weights*>> matrices;  // null: not on crossbars yet
+    std::vector<sidra::Sharers> sharers;                // of each matrix
     sidra::ModelCalibration calibration;
     std::atomic<bool> programmed{false};  // all of them and calibrated; never becomes false again
 };

@@ -198,7 +198,7 @@ class Creation {
     uint32_t reduced_ = 0;    // matrices that would be differential if there were more crossbars
 };
 
-// Which the application may have queued in another stream.
+// Which the application, or another model, may have queued in another stream.
 sidra_status wait_for_programming(const char* call, sidra_stream* stream, sidra_weights* weights) {
     const std::lock_guard lock(weights->mutex);
     return weights->program_point.queue ? wait_point(call, stream, weights->program_point) : SIDRA_OK;
@@ -215,8 +215,10 @@ sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_mod
                 return fail_part(call, *model, matrix_name(model->file.manifest(), i), status);
             creation->keep();
         }
-        if (model->calibration.state(i) != Programming::kNeeded) continue;
-        if (programming == Programming::kQueued) SIDRA_TRY(wait_for_programming(call, stream, weights));
+        const bool calibrate = model->calibration.state(i) == Programming::kNeeded;
+        if (programming == Programming::kQueued && (calibrate || model->sharers[i] != nullptr))
+            SIDRA_TRY(wait_for_programming(call, stream, weights));
+        if (!calibrate) continue;
         if (const sidra_status status = model->calibration.queue(call, handle_of(stream), i, handle);
             status != SIDRA_OK)
             return fail_part(call, *model, matrix_name(model->file.manifest(), i), status);
@@ -224,10 +226,49 @@ sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_mod
     return SIDRA_OK;
 }
 
+bool are_equal(const format::Matrix& one, const format::Matrix& other) {
+    const format::Section &values = *one.data(), &others = *other.data();
+    return one.k() == other.k() && one.n() == other.n() && one.encoding() == other.encoding() &&
+           one.calibration() == nullptr && other.calibration() == nullptr && values.size() == others.size() &&
+           values.hash() == others.hash();
+}
+
+// Both are locked.
+uint32_t share_matrices(sidra_model* model, sidra_model* with) {
+    const auto &own = *model->file.manifest().matrices(), &others = *with->file.manifest().matrices();
+    uint32_t shared = 0;
+    for (uint32_t i = 0; i < own.size(); ++i)
+        for (uint32_t j = 0; j < others.size() && model->matrices[i].load(std::memory_order_relaxed) == nullptr; ++j) {
+            sidra_weights* const weights = with->matrices[j].load(std::memory_order_relaxed);
+            if (weights == nullptr || !are_equal(*own[i], *others[j])) continue;
+            if (with->sharers[j] == nullptr) with->sharers[j] = std::make_shared<std::atomic<uint32_t>>(1);
+            model->sharers[i] = with->sharers[j];
+            ++*model->sharers[i];
+            model->matrices[i].store(weights, std::memory_order_release);
+            ++shared;
+        }
+    return shared;
+}
+
 }  // namespace
 }  // namespace sidra
 
 using namespace sidra;
+
+sidra_status sidra_model_share_matrices(sidra_model* model, sidra_model* with, uint32_t* shared) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "model", model));
+        SIDRA_TRY(check(call, "with", with));
+        SIDRA_TRY(check_context(call, "with", with, model->context));
+        if (model == with)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`model` and `with` are both model {}; another one's matrices are needed", model->id);
+        const std::scoped_lock lock(model->mutex, with->mutex);
+        const uint32_t count = share_matrices(model, with);
+        if (shared != nullptr) *shared = count;
+        return SIDRA_OK;
+    });
+}
 
 sidra_status sidra_model_deploy_async(sidra_stream* stream, sidra_model* model) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {

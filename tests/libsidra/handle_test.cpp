@@ -281,6 +281,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_model_get_output(m, 0, 0, &tensor));
         BAD(sidra_model_get_matrix(m, 0, &matrix));
         BAD(sidra_model_find_variant(m, nullptr, nullptr, 0, &u32));
+        BAD(sidra_model_share_matrices(m, m, &u32));
         BAD(sidra_model_deploy_async(s, m));
         BAD(sidra_model_deploy_async(stream, m));
         BAD(sidra_model_progress(m, &many, &many));

@@ -106,6 +106,88 @@ TEST_F(ModelDeploy, AStoppedStreamChangesNothing) {
     expect_answers(network, model, 0, pixels(2));
 }
 
+using ModelSharing = ModelStreams;
+
+TEST_F(ModelSharing, MatricesOfOtherShapesNeedNoCrossbars) {
+    Perceptron two({2}, 1), five({5}, 1);
+    const uint32_t before = free_crossbars();
+    sidra_model* const first = deploy(two.model.file());
+    const uint32_t free = free_crossbars();
+    EXPECT_LT(free, before);
+    const TestFile file(five.model.file());
+    sidra_model* const second = load(file);
+    uint32_t shared = 0;
+    ASSERT_OK(sidra_model_share_matrices(second, first, &shared));
+    EXPECT_EQ(2u, shared);
+    ASSERT_OK(sidra_model_share_matrices(second, first, &shared));
+    EXPECT_EQ(0u, shared) << "it has all of them";
+    ASSERT_OK(sidra_model_deploy_async(stream, second));
+    EXPECT_EQ(free, free_crossbars());
+    expect_answers(two, first, 0, pixels(2));
+    expect_answers(five, second, 0, pixels(5));
+    destroy(first);
+    EXPECT_EQ(free, free_crossbars()) << "the second one has them still";
+    expect_answers(five, second, 0, pixels(5));
+    destroy(second);
+    EXPECT_EQ(before, free_crossbars());
+}
+
+TEST_F(ModelSharing, OneThatSharesWaitsForTheProgrammingInAnotherStream) {
+    Perceptron two({2}, 1), five({5}, 1);
+    const TestFile file(two.model.file()), other(five.model.file());
+    sidra_model* const first = load(file);
+    block(stream);
+    ASSERT_OK(sidra_model_deploy_async(stream, first));
+    sidra_model* const later = load(other);
+    ASSERT_OK(sidra_model_share_matrices(later, first, nullptr));
+    ASSERT_OK(sidra_model_deploy_async(second, later));
+    ASSERT_OK(sidra_model_run_async(second, later, 0));
+    EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_stream_synchronize(second, sidra_deadline_after_ns(20'000'000)));
+    unblock();
+    expect_answers(five, later, 0, pixels(5), second);
+}
+
+TEST_F(ModelSharing, WhoSharesProgramsWhatAResetHasDropped) {
+    Perceptron two({2}, 1), five({5}, 1);
+    const TestFile file(two.model.file()), other(five.model.file());
+    sidra_model* const first = load(file);
+    block(stream);
+    ASSERT_OK(sidra_model_deploy_async(stream, first));
+    ASSERT_OK(sidra_stream_reset(stream));
+    sidra_model* const later = load(other);
+    ASSERT_OK(sidra_model_share_matrices(later, first, nullptr));
+    ASSERT_OK(sidra_model_deploy_async(second, later));
+    expect_answers(five, later, 0, pixels(5), second);
+    expect_answers(two, first, 0, pixels(2), second);
+}
+
+TEST_F(ModelSharing, OnlyWhatIsTheSameIsShared) {
+    Perceptron network({2}, 1), another({2}, 2);
+    sidra_model* const first = deploy(network.model.file());
+    const auto shared_with = [&](const Bytes& bytes) {
+        uint32_t shared = 9;
+        EXPECT_OK(sidra_model_share_matrices(load(bytes), first, &shared));
+        return shared;
+    };
+    EXPECT_EQ(0u, shared_with(another.model.file()));
+    EXPECT_EQ(1u, shared_with(network.model.file([](fb::ModelT& manifest) {
+        manifest.matrices[0]->encoding = fb::Encoding::Offset;
+    })));
+    const uint32_t inputs = network.model.manifest.matrices[0]->k;
+    network.model.calibrations = {Bytes(inputs)};
+    EXPECT_EQ(1u, shared_with(network.model.file())) << "one has ranges of its own";
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_share_matrices(first, first, nullptr));
+    expect_said("another one's matrices are needed");
+    sidra_context* foreign = nullptr;
+    ASSERT_OK(sidra_context_create(device, &foreign));
+    const TestFile file(network.model.file());
+    sidra_model* model = nullptr;
+    ASSERT_OK(sidra_model_load(foreign, file.path(), &model));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_model_share_matrices(model, first, nullptr));
+    EXPECT_OK(sidra_model_destroy(model));
+    EXPECT_OK(sidra_context_destroy(foreign));
+}
+
 class ModelPlacement : public ModelTest {
    protected:
     // The first matrix has two tiles, or one with the offset encoding; the second one has one.

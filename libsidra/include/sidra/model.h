@@ -99,6 +99,15 @@ SIDRA_API sidra_status sidra_model_find_variant(sidra_model *model, const uint32
 						uint32_t *variant);
 
 /*
+ * To be called before the deployment: the matrices of `model` that `with` has on crossbars, with the same values and encoding, become those of
+ * `model`, too. So networks that were compiled apart, for several shapes for example, need crossbars once. Shared matrices stay until the last of
+ * their models is destroyed. Matrices whose ADCs have ranges of their own (calibration) are not shared. shared (or NULL): how many matrices that
+ * was. Values are compared by their hashes in the files, so both files must come from somebody who is trusted.
+ * INVALID_ARGUMENT: both are one model. WRONG_CONTEXT: they have different contexts.
+ */
+SIDRA_API sidra_status sidra_model_share_matrices(sidra_model *model, sidra_model *with, uint32_t *shared);
+
+/*
  * Puts the matrices on crossbars: reads them from the file, checks their hashes, reserves crossbars for all of them, and queues their
  * programming in the order of the file. Runs that are queued behind it in the same stream need not wait for it. With the encoding AUTO, a matrix
  * is differential as long as there are crossbars for all others.

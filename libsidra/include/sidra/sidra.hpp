@@ -575,6 +575,12 @@ class Model : public detail::Owner<sidra_model, sidra_model_destroy> {
                                                &variant));
         return variant;
     }
+    // Before the deployment: returns how many matrices are those of another model now.
+    uint32_t share_matrices(const Model& with) const {
+        uint32_t shared = 0;
+        detail::check(sidra_model_share_matrices(get(), with.get(), &shared));
+        return shared;
+    }
     ModelProgress progress() const {
         ModelProgress progress{};
         detail::check(sidra_model_progress(get(), &progress.done, &progress.total));

@@ -7,6 +7,7 @@
 #include <torch/version.h>
 
 #include "aten/fallback.h"
+#include "compiled/entry.h"
 #include "residency/residency.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -170,6 +171,7 @@ NB_MODULE(_C, m) {
     m.def("set_matmul_mode", [](int mode) { set_matmul_mode(static_cast<MatmulMode>(mode)); });
     m.def("residency", &residency);
     m.def("set_residency_check", &set_residency_check);
+    add_compiled(m);
 }
 
 }  // namespace sidra::pytorch

@@ -1,204 +1,163 @@
 // SPDX-License-Identifier: MIT
-// Compiled models on tensors of the device: torch.classes.sidra.Model, by which regions of torch.compile() run.
-// All that a call needs is here, in one step from Python: a region should cost little more than its device's work.
+#include "compiled/model.h"
+
 #include <ATen/ops/empty.h>
-#include <torch/custom_class.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <mutex>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "profiler/profile.h"
 #include "residency/residency.h"
 #include "runtime/block.h"
-#include "runtime/device.h"
 #include "runtime/error.h"
 
 namespace sidra::pytorch {
-namespace {
 
-// What a tensor's content was when the model was compiled from it.
-struct Constant {
-    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
-    uint64_t uid, generation;
-    int64_t offset;
+Contents::Constant::Constant(const at::Tensor& from)
+    : tensor(from.getIntrusivePtr()), uid(0), generation(0), offset(from.storage_offset()) {
+    const Block* block = block_of(from);
+    TORCH_CHECK(block != nullptr, "a weight of the compiled model is not in the device's memory");
+    uid = block->uid;
+    generation = block->generation.load(std::memory_order_relaxed);
+}
 
-    explicit Constant(const at::Tensor& from)
-        : tensor(from.getIntrusivePtr()), uid(0), generation(0), offset(from.storage_offset()) {
-        const Block* block = block_of(from);
-        TORCH_CHECK(block != nullptr, "a weight of the compiled model is not in the device's memory");
-        uid = block->uid;
-        generation = block->generation.load(std::memory_order_relaxed);
-    }
-    bool is_current() const {
-        const auto held = tensor.lock();
-        if (!held) return false;
-        const Block* block = block_of(held->storage().data_ptr());
-        return block != nullptr && block->uid == uid &&
-               block->generation.load(std::memory_order_relaxed) == generation && held->storage_offset() == offset;
-    }
-};
+bool Contents::Constant::is_current() const {
+    const auto held = tensor.lock();
+    if (!held) return false;
+    const Block* block = block_of(held->storage().data_ptr());
+    return block != nullptr && block->uid == uid && block->generation.load(std::memory_order_relaxed) == generation &&
+           held->storage_offset() == offset;
+}
 
-// Tensors of which the compiler makes constants, as they are now. Does not keep them alive.
-class Contents final : public torch::CustomClassHolder {
+Contents::Contents(const std::vector<at::Tensor>& tensors) {
+    for (const at::Tensor& tensor : tensors)
+        if (tensor.numel() != 0) tensors_.emplace_back(tensor);
+}
+
+bool Contents::are_current() const {
+    return std::all_of(tensors_.begin(), tensors_.end(), [](const Constant& tensor) { return tensor.is_current(); });
+}
+
+// Runs use one memory, so a stream waits for what another one has queued with it, also if that has failed half way.
+// The lock is held.
+class Model::Turn {
    public:
-    explicit Contents(const std::vector<at::Tensor>& tensors) {
-        for (const at::Tensor& tensor : tensors)
-            if (tensor.numel() != 0) tensors_.emplace_back(tensor);
+    explicit Turn(Model& model) : model_(model) {
+        sidra_stream* const stream = current_stream(model.index_);
+        if (model.used_by_ != nullptr && model.used_by_ != stream)
+            check(sidra_stream_wait_event(OnStream(model.index_, "sidra::wait"), model.last_));
+        model.used_by_ = stream;
     }
-    // Whether all of them still exist, and nothing has written to them.
-    bool are_current() const {
-        return std::all_of(tensors_.begin(), tensors_.end(),
-                           [](const Constant& tensor) { return tensor.is_current(); });
-    }
+    ~Turn() { static_cast<void>(sidra_event_record(model_.last_, model_.used_by_)); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
 
    private:
-    std::vector<Constant> tensors_;
+    Model& model_;
 };
 
-// A model in the context that all tensors of its device have. Any thread; runs of one model take turns.
-class Model final : public torch::CustomClassHolder {
-   public:
-    Model(int64_t index, const std::string& path, c10::intrusive_ptr<Contents> constants)
-        : index_(static_cast<c10::DeviceIndex>(index)), constants_(std::move(constants)) {
-        check(sidra_model_load(device(index_).context(), path.c_str(), &model_));
-        // Of an event that was never recorded, nobody waits.
-        const sidra_status status = sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &last_);
-        if (status == SIDRA_OK && describe()) return;
-        static_cast<void>(sidra_model_destroy(model_));
-        static_cast<void>(sidra_event_destroy(last_));
-        if (status != SIDRA_OK) fail(status);
-        TORCH_CHECK_NOT_IMPLEMENTED(false, "PyTorch has no type for an input or output of the compiled model");
-    }
-    // Waits for its last run, which would fault the stream otherwise.
-    ~Model() override {
-        static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
-        static_cast<void>(sidra_model_destroy(model_));
-        static_cast<void>(sidra_event_destroy(last_));
-    }
+Model::Model(int index, const std::string& path, std::shared_ptr<const Contents> constants,
+             const std::vector<std::shared_ptr<Model>>& others)
+    : index_(static_cast<c10::DeviceIndex>(index)), constants_(std::move(constants)) {
+    check(sidra_model_load(device(index_).context(), path.c_str(), &model_));
+    sidra_status status = SIDRA_OK;
+    for (const std::shared_ptr<Model>& other : others)
+        if (status == SIDRA_OK) status = sidra_model_share_matrices(model_, other->model_, nullptr);
+    // Of an event that was never recorded, nobody waits.
+    if (status == SIDRA_OK) status = sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &last_);
+    if (status == SIDRA_OK && describe()) return;
+    static_cast<void>(sidra_model_destroy(model_));
+    static_cast<void>(sidra_event_destroy(last_));
+    if (status != SIDRA_OK) fail(status);
+    TORCH_CHECK_NOT_IMPLEMENTED(false, "PyTorch has no type for an input or output of the compiled model");
+}
 
-    // Queues the programming of its matrices, for which others leave the crossbars. Throws if there is no room for
-    // them.
-    void deploy() {
-        const std::lock_guard guard(lock_);
-        const Turn turn(*this);
-        queue_programming();
+Model::~Model() {
+    static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
+    static_cast<void>(sidra_model_destroy(model_));
+    static_cast<void>(sidra_event_destroy(last_));
+}
+
+void Model::deploy() {
+    const std::lock_guard guard(lock_);
+    const Turn turn(*this);
+    queue_programming();
+}
+
+std::vector<at::Tensor> Model::run(const std::vector<at::Tensor>& inputs) {
+    if (!constants_->are_current()) return {};
+    const c10::Device where(c10::DeviceType::PrivateUse1, index_);
+    if (inputs.size() != inputs_.size()) return {};
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i].device() != where || inputs[i].scalar_type() != inputs_[i].dtype ||
+            inputs[i].sizes() != inputs_[i].shape)
+            return {};
+    const DeviceScope scope(where);
+    std::vector<at::Tensor> results;
+    results.reserve(outputs_.size());
+    for (const Place& output : outputs_)
+        results.push_back(at::empty(output.shape, at::device(where).dtype(output.dtype)));
+
+    const std::lock_guard guard(lock_);
+    const Turn turn(*this);
+    if (!programmed_) queue_programming();
+    sidra_buffer* buffer = nullptr;
+    check(sidra_model_get_buffer(model_, 0, &buffer));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs_[i].bytes == 0) continue;
+        const at::Tensor from = inputs[i].resolve_conj().resolve_neg().contiguous();
+        check(sidra_copy_async(OnStream(index_, "sidra::copy", inputs_[i].bytes), {buffer, inputs_[i].offset},
+                               place_of(from), inputs_[i].bytes));
     }
+    check(sidra_model_run_async(OnStream(index_, "sidra::model"), model_, 0));
+    for (size_t i = 0; i < results.size(); ++i)
+        if (outputs_[i].bytes != 0)
+            check(sidra_copy_async(OnStream(index_, "sidra::copy", outputs_[i].bytes), place_of(results[i]),
+                                   {buffer, outputs_[i].offset}, outputs_[i].bytes));
+    return results;
+}
 
-    // Queues a run of the first variant: copies the inputs to where the model has them, and the results to new tensors.
-    // Nothing is queued, and the list is empty, if a constant has changed or the inputs have other types or shapes.
-    std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
-        if (!constants_->are_current()) return {};
-        const c10::Device where(c10::DeviceType::PrivateUse1, index_);
-        if (inputs.size() != inputs_.size()) return {};
-        for (size_t i = 0; i < inputs.size(); ++i)
-            if (inputs[i].device() != where || inputs[i].scalar_type() != inputs_[i].dtype ||
-                inputs[i].sizes() != inputs_[i].shape)
-                return {};
-        const DeviceScope scope(where);
-        std::vector<at::Tensor> results;
-        results.reserve(outputs_.size());
-        for (const Place& output : outputs_)
-            results.push_back(at::empty(output.shape, at::device(where).dtype(output.dtype)));
-
-        const std::lock_guard guard(lock_);
-        const Turn turn(*this);
-        if (!programmed_) queue_programming();
-        sidra_buffer* buffer = nullptr;
-        check(sidra_model_get_buffer(model_, 0, &buffer));
-        for (size_t i = 0; i < inputs.size(); ++i) {
-            if (inputs_[i].bytes == 0) continue;
-            const at::Tensor from = inputs[i].resolve_conj().resolve_neg().contiguous();
-            check(sidra_copy_async(OnStream(index_, "sidra::copy", inputs_[i].bytes), {buffer, inputs_[i].offset},
-                                   place_of(from), inputs_[i].bytes));
+// Returns false if PyTorch lacks a type.
+bool Model::describe() {
+    auto info = SIDRA_INIT(sidra_model_variant_info);
+    check(sidra_model_get_variant(model_, 0, &info));
+    const auto add = [](const sidra_model_tensor& tensor, std::vector<Place>* places) {
+        for (const at::ScalarType dtype : {at::kFloat, at::kLong, at::kBool, at::kInt, at::kHalf, at::kBFloat16,
+                                           at::kByte, at::kChar, at::kShort}) {
+            if (type_of(dtype) != tensor.type) continue;
+            places->push_back({dtype, {tensor.shape, tensor.shape + tensor.rank}, tensor.offset, tensor.bytes});
+            return true;
         }
-        check(sidra_model_run_async(OnStream(index_, "sidra::model"), model_, 0));
-        for (size_t i = 0; i < results.size(); ++i)
-            if (outputs_[i].bytes != 0)
-                check(sidra_copy_async(OnStream(index_, "sidra::copy", outputs_[i].bytes), place_of(results[i]),
-                                       {buffer, outputs_[i].offset}, outputs_[i].bytes));
-        return results;
-    }
-
-   private:
-    // An input or output in the model's memory.
-    struct Place {
-        at::ScalarType dtype;
-        std::vector<int64_t> shape;
-        size_t offset, bytes;
+        return false;
     };
-
-    // Returns false if PyTorch lacks a type.
-    bool describe() {
-        auto info = SIDRA_INIT(sidra_model_variant_info);
-        check(sidra_model_get_variant(model_, 0, &info));
-        const auto add = [](const sidra_model_tensor& tensor, std::vector<Place>* places) {
-            for (const at::ScalarType dtype : {at::kFloat, at::kLong, at::kBool, at::kInt, at::kHalf, at::kBFloat16,
-                                               at::kByte, at::kChar, at::kShort}) {
-                if (type_of(dtype) != tensor.type) continue;
-                places->push_back({dtype, {tensor.shape, tensor.shape + tensor.rank}, tensor.offset, tensor.bytes});
-                return true;
-            }
-            return false;
-        };
-        bool known = true;
-        auto tensor = SIDRA_INIT(sidra_model_tensor);
-        for (uint32_t i = 0; i < info.inputs; ++i) {
-            check(sidra_model_get_input(model_, 0, i, &tensor));
-            known &= add(tensor, &inputs_);
-        }
-        for (uint32_t i = 0; i < info.outputs; ++i) {
-            check(sidra_model_get_output(model_, 0, i, &tensor));
-            known &= add(tensor, &outputs_);
-        }
-        return known;
+    bool known = true;
+    auto tensor = SIDRA_INIT(sidra_model_tensor);
+    for (uint32_t i = 0; i < info.inputs; ++i) {
+        check(sidra_model_get_input(model_, 0, i, &tensor));
+        known &= add(tensor, &inputs_);
     }
-
-    // Runs use one memory, so a stream waits for what another one has queued with it, also if that has failed half way.
-    // The lock is held.
-    class Turn {
-       public:
-        explicit Turn(Model& model) : model_(model) {
-            sidra_stream* const stream = current_stream(model.index_);
-            if (model.used_by_ != nullptr && model.used_by_ != stream)
-                check(sidra_stream_wait_event(OnStream(model.index_, "sidra::wait"), model.last_));
-            model.used_by_ = stream;
-        }
-        ~Turn() { static_cast<void>(sidra_event_record(model_.last_, model_.used_by_)); }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-
-       private:
-        Model& model_;
-    };
-
-    // Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
-    void queue_programming() {
-        sidra_status status = SIDRA_OK;
-        do {
-            status = sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_);
-        } while ((status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT) &&
-                 residency_make_room(index_));
-        check(status);
-        auto info = SIDRA_INIT(sidra_model_info);
-        check(sidra_model_get_info(model_, &info));
-        programmed_ = info.deployed;
+    for (uint32_t i = 0; i < info.outputs; ++i) {
+        check(sidra_model_get_output(model_, 0, i, &tensor));
+        known &= add(tensor, &outputs_);
     }
+    return known;
+}
 
-    const c10::DeviceIndex index_;
-    const c10::intrusive_ptr<Contents> constants_;
-    std::vector<Place> inputs_, outputs_;
-    sidra_model* model_ = nullptr;
-    std::mutex lock_;
-    sidra_event* last_ = nullptr;      // behind the latest run
-    sidra_stream* used_by_ = nullptr;  // for it
-    bool programmed_ = false;
-};
+// Again, as long as programming is not complete: a stream that was reset has dropped what it had of it.
+void Model::queue_programming() {
+    sidra_status status = SIDRA_OK;
+    do {
+        status = sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_);
+    } while ((status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT) &&
+             residency_make_room(index_));
+    check(status);
+    auto info = SIDRA_INIT(sidra_model_info);
+    check(sidra_model_get_info(model_, &info));
+    programmed_ = info.deployed;
+}
 
 TORCH_LIBRARY_FRAGMENT(sidra, m) {
     // Tensors of the CPU on the same memory, which the device no longer writes to. They must not outlive the tensors.
@@ -210,14 +169,6 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) {
         }
         return all;
     });
-    m.class_<Contents>("Contents")
-        .def(torch::init<const std::vector<at::Tensor>&>())
-        .def("are_current", &Contents::are_current);
-    m.class_<Model>("Model")
-        .def(torch::init<int64_t, const std::string&, c10::intrusive_ptr<Contents>>())
-        .def("deploy", &Model::deploy)
-        .def("run", &Model::run);
 }
 
-}  // namespace
 }  // namespace sidra::pytorch

@@ -58,7 +58,7 @@ def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any],
             say("it records gradients, so it runs operator by operator")
         as_it_is = lambda graph, inputs: make_boxed_func(graph.forward)
         return aot_autograd(fw_compiler=as_it_is)(graph_module, example_inputs)
-    return Region(graph_module, example_inputs, name_of(graph_module), chosen, say)
+    return Region(graph_module, example_inputs, name_of(graph_module), chosen, say).entry()
 
 
 def _records_gradients(graph_module: torch.fx.GraphModule) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import operator
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
@@ -21,11 +22,14 @@ from .debug import calls_of, debug_folder, line_of, name_of_target
 from .integers import are_small
 from .network import Network, Refused, is_number, is_weight, network_of, origins_in, results_of
 from .options import Options
+from .rows import Padded, has_open_sizes, keeps_rows
 from .split import Split, split
 
 LOG = logging.getLogger("sidra")
 INT8, ERROR = device.MATMUL_MODES.index("int8"), device.FALLBACK_MODES.index("error")
-SHAPES_MAX = 8  # for which a region is compiled
+SHAPES_MAX, PADDED_SHAPES_MAX = 8, 24  # for which a region is compiled; the latter if it is padded to one of few
+RUNS_MAX = 1024  # with the same weights, before they are compiled once more
+WORTH = 60  # seconds for which a compiled model should be of use
 
 
 def picked(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
@@ -49,18 +53,24 @@ def value_of(number: Any) -> Any:
 class Program:
     """A compiled model on its device, for one set of weights, shapes and numbers."""
 
-    def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], contents: Any, small: bool):
+    def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], of: Weights, small: bool):
         index = next(iter(region.devices)).index
-        self._model = torch.classes.sidra.Model(index, path, contents)
-        self._model.deploy()  # all matrices are read now, so the file may go
-        self._run = self._model.run
+        self.model = _C.Model(index, path, of.contents, [program.model for program in of.programs.values()])
+        self.model.deploy()  # all matrices are read now, so the file may go
+        self._run = self.model.run
+        self.inputs = list(inputs)
         self._inputs = picked(inputs)
         self._small = [i for i in inputs if arguments[i].dtype == torch.int64] if small else []  # what must be so
         self._weights_of, self._numbers_of = region.weights_of, region.numbers_of
         self._identity = identity(self._weights_of(arguments), self._numbers_of(arguments))
         self._results = region.results
-        self._plain = all(isinstance(node, fx.Node) for node in region.results) and not any(region.orders)
+        self.is_plain = all(isinstance(node, fx.Node) for node in region.results) and not any(region.orders)
         self._orders = region.orders
+
+    @property
+    def can_be_called_directly(self) -> bool:
+        """Whether the model does all of a call."""
+        return self.is_plain and not self._small
 
     def __call__(self, arguments: Sequence[Any]) -> Optional[tuple[Any, ...]]:
         """The results; None if these arguments need another program."""
@@ -71,8 +81,8 @@ class Program:
         tensors = self._run(self._inputs(arguments))
         if not tensors:
             return None
-        if self._plain:
-            return tuple(tensors)
+        if self.is_plain:
+            return tensors
         pairs = zip(tensors, self._orders, strict=True)
         made = iter([tensor if order is None else in_order(tensor, order) for tensor, order in pairs])
         return tuple(next(made) if isinstance(result, fx.Node) else result for result in self._results)
@@ -81,26 +91,44 @@ class Program:
 class Weights:
     """The programs for one set of weights. Modules of one class can share a region."""
 
-    def __init__(self, tensors: Sequence[torch.Tensor]):
-        self.contents = torch.classes.sidra.Contents(tensors)
+    def __init__(self, tensors: Sequence[torch.Tensor], before: Optional[Weights] = None):
+        """before: the same tensors, before somebody has written to them."""
+        self.contents = _C.Contents(tensors)
         self.programs: dict[Any, Program] = {}
         self.full = False  # and that was said
         self.samples: dict[Any, list[list[torch.Tensor]]] = {}  # inputs of the first calls, by shapes
-        self.refused: set[Any] = set()  # shapes
+        self.refused: dict[Any, Optional[int]] = {}  # by shapes: so many crossbars were free, which were too few; None: there was another reason
+        self.compiled_at: Optional[float] = None  # for the first time
+        # Weights that change again and again soon after they were compiled, as between two steps of an optimizer, wait longer each time.
+        self.runs_to_wait = 0
+        if before is not None:
+            wasted = before.compiled_at is not None and time.monotonic() - before.compiled_at < WORTH
+            self.runs_to_wait = min(max(1, 2 * before.runs_of_wait if wasted else before.runs_of_wait if before.compiled_at is None else 1), RUNS_MAX)
+        self.runs_of_wait = self.runs_to_wait
+
+    def may_be_compiled(self, shapes: Any, free: Callable[[], int]) -> bool:
+        """Whether there is hope. free: how many crossbars are free now."""
+        if shapes not in self.refused:
+            return True
+        then = self.refused[shapes]
+        return then is not None and free() > then
 
 
 class Region:
     """Runs a graph that records no gradients: compiled for the shapes and the content of the weights that it gets, or else operator by operator."""
 
     def __init__(self, graph_module: fx.GraphModule, example_inputs: Sequence[Any], name: str, options: Options,
-                 say: Optional[Callable[[str], None]] = None):
+                 say: Optional[Callable[[str], None]] = None, is_padded: bool = False):
+        """is_padded: its open sizes are few."""
         self.name = name
+        self._entry: Callable[[], Any] = lambda: None  # what Dynamo calls
+        self._is_padded, self._last_shapes = is_padded, None
         self._say = say  # gets what becomes of it, for people
         self.results = results_of(graph_module)
         self.orders: list[Optional[tuple[int, ...]]] = []
         self._graph_module, self._options = graph_module, options
         self._weights = [i for i, value in enumerate(example_inputs) if is_weight(value)]
-        numbers = [i for i, value in enumerate(example_inputs) if i not in self._weights and is_number(value)]
+        numbers = self._numbers = [i for i, value in enumerate(example_inputs) if i not in self._weights and is_number(value)]
         self._inputs = [i for i in range(len(example_inputs)) if i not in self._weights and i not in numbers]
         attributes = (getattr(graph_module, str(node.target), None) for node in graph_module.graph.find_nodes(op="get_attr"))
         self._constants = [value for value in attributes if isinstance(value, torch.Tensor)]
@@ -112,9 +140,19 @@ class Region:
         self._lock = threading.RLock()
         tensors = [value for i, value in enumerate(example_inputs) if i not in numbers] + self._constants
         self.devices = {tensor.device for tensor in tensors}
-        self._examples = example_inputs
+        self._examples = [stand_in(node, value) for node, value in zip(graph_module.graph.find_nodes(op="placeholder"), example_inputs, strict=True)]
         self._otherwise: Callable[..., Any] = graph_module  # what runs if no program does
         self._eager = not self._can_be_compiled()
+        self._in_parts: Optional[Split] = None  # for sizes that are new
+        if not self._eager and not is_padded and has_open_sizes(graph_module):
+            self._in_parts = self._split_by_sizes()
+
+    def entry(self) -> Any:
+        """To be called instead of the region: it calls the latest model without a detour through Python, and the region if that is not right. The region
+        does not keep it alive."""
+        entry = _C.Entry(self)
+        self._entry = weakref.ref(entry)
+        return entry
 
     def __call__(self, *arguments: Any) -> Any:
         latest = self._latest
@@ -130,7 +168,23 @@ class Region:
             program = self._program(arguments)
         # A weight that another thread writes to meanwhile makes it None again.
         results = program(arguments) if program is not None else None
-        return self._otherwise(*arguments) if results is None else results
+        if results is not None:
+            return results
+        if self._in_parts is not None:
+            return self._in_parts.run(*arguments)
+        return self._otherwise(*arguments)
+
+    def _use(self, program: Optional[Program], arguments: Sequence[Any] = ()) -> None:
+        """From now on, this one is tried first."""
+        self._latest = program
+        entry = self._entry()
+        if entry is None:
+            return
+        numbers = [(i, arguments[i]) for i in self._numbers] if program is not None else []
+        if program is None or not program.can_be_called_directly or not all(type(number) in (int, float, bool) for _, number in numbers):
+            entry.forget()
+        else:
+            entry.use(program.model, program.inputs, numbers, self._weights, arguments)
 
     def _can_be_compiled(self) -> bool:
         if not any(device.type == "sidra" for device in self.devices):
@@ -155,8 +209,8 @@ class Region:
         self._tell(why, parts)
         if parts is not None:
             self._otherwise = parts.run
-        self._eager = True
-        self._latest = None
+        self._eager, self._in_parts = True, None
+        self._use(None)
         self._by_weights.clear()
 
     def _split(self, why: Refused) -> Optional[Split]:
@@ -164,10 +218,24 @@ class Region:
         alike = {node.target for node in refused}  # what is refused once is refused again
         return split(self._graph_module, self._examples, {node for node in calls_of(self._graph_module) if node.target in alike}, self._part)
 
-    def _part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Region:
+    def _split_by_sizes(self) -> Optional[Split]:
+        """Parts that can be padded, and parts without open sizes, are compiled for few sizes."""
+        refused = {node for node in calls_of(self._graph_module) if not keeps_rows(node)}
+        return split(self._graph_module, self._examples, refused, self._padded_part)
+
+    def _padded_part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Callable[..., Any]:
+        if not has_open_sizes(graph_module):
+            return self._part(graph_module, examples, number)
         name = f"{self.name}, part {number}"
         say = self._say
-        return Region(graph_module, examples, name, self._options, None if say is None else lambda text: say(f"part {number}: {text}"))
+        region = Region(graph_module, examples, name, self._options, None if say is None else lambda text: say(f"part {number}: {text}"), is_padded=True)
+        padded = Padded(graph_module, examples, region.entry())
+        return padded if padded.can_pad() else graph_module.forward
+
+    def _part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Callable[..., Any]:
+        name = f"{self.name}, part {number}"
+        say = self._say
+        return Region(graph_module, examples, name, self._options, None if say is None else lambda text: say(f"part {number}: {text}")).entry()
 
     def _tell(self, why: Exception, parts: Optional[Split] = None) -> None:
         text = f"{self.name} is not compiled{' as a whole' if parts is not None else ''}: {str(why).strip()}"
@@ -201,20 +269,27 @@ class Region:
                 self._fall_back(error)
                 return None
             for weight in weights:
-                weakref.finalize(weight, self._gone.append, key).atexit = False
+                weakref.finalize(weight, _note, self._gone, key, self._entry).atexit = False
         elif not of.contents.are_current():
             # They may change before each run, as in training; compiling takes longer than a run.
-            self._by_weights[key] = Weights(tensors)
-            self._latest = None
+            of = self._by_weights[key] = Weights(tensors, of)
+            self._use(None)
+        if of.runs_to_wait > 0:
+            of.runs_to_wait -= 1
             return None
         shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(value_of, self.numbers_of(arguments)))
-        if shapes in of.refused:
-            return None
+        again, self._last_shapes = shapes == self._last_shapes, shapes
         program = of.programs.get(shapes)
         if program is None:
-            if len(of.programs) == SHAPES_MAX:
+            if self._in_parts is not None and (not self._in_parts.one_by_one or not again):
+                return None  # a size that is new may not come again
+            if not of.may_be_compiled(shapes, self._free_crossbars):
+                return None
+            most = PADDED_SHAPES_MAX if self._is_padded else SHAPES_MAX
+            if len(of.programs) == most:
                 if not of.full:
-                    LOG.warning("%s is compiled for %d shapes already; it runs operator by operator for others", self.name, SHAPES_MAX)
+                    how = "operator by operator" if self._in_parts is None else "in parts"
+                    LOG.warning("%s is compiled for %d shapes already; it runs %s for others", self.name, most, how)
                 of.full = True
                 return None
             samples = of.samples.setdefault(shapes, [])
@@ -225,15 +300,20 @@ class Region:
             if program is None:
                 return None
             of.programs[shapes] = program
+            of.compiled_at = of.compiled_at or time.monotonic()
+            of.refused.pop(shapes, None)
             samples.clear()
-        self._latest = program
+        self._use(program, arguments)
         return program
+
+    def _free_crossbars(self) -> int:
+        return int(_C.properties(next(iter(self.devices)).index)["crossbars_free"])
 
     def _forget_gone(self) -> None:
         """Drops programs whose weights are gone. Garbage collection only notes them: it may run anywhere, and must not wait for a compilation."""
         while self._gone:
             if self._by_weights.pop(self._gone.popleft(), None) is not None:
-                self._latest = None
+                self._use(None)
 
     def _compiled(self, arguments: Sequence[Any], of: Weights, shapes: Any, samples: Sequence[Sequence[torch.Tensor]]) -> Optional[Program]:
         import sidra
@@ -251,10 +331,12 @@ class Region:
                 self._fall_back(Refused(str(error), nodes))
             else:
                 self._tell(error)
-                of.refused.add(shapes)
+                of.refused[shapes] = None
         except RuntimeError as error:  # for these shapes, or without room now
-            self._tell(error)  # before it is remembered: where that is an exception, it is one each time
-            of.refused.add(shapes)
+            again = shapes in of.refused
+            if not again or _C.fallback_mode() == ERROR:
+                self._tell(error)  # before it is remembered: where that is an exception, it is one each time
+            of.refused[shapes] = self._free_crossbars() if "SIDRA_ERROR_OUT_OF_CROSSBARS" in str(error) else None
         return None
 
     def _program_of(self, network: Network, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Program:
@@ -270,7 +352,7 @@ class Region:
             folder.captured(self._graph_module)
         elif path is not None and self._say is None:
             with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
-                return Program(self, path, arguments, network.inputs, of.contents, small)
+                return Program(self, path, arguments, network.inputs, of, small)
         program, small = network.program(expected)
         if folder is not None:
             folder.exported(program)
@@ -284,11 +366,26 @@ class Region:
         if self._say is not None:
             operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
             self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
-        made = Program(self, compiled.path, arguments, network.inputs, of.contents, small)
         # What somebody has written to the weights meanwhile may be in the file, but is not in the key.
         if key is not None and of.contents.are_current():
             cache.keep(f"{key}.small" if small else key, compiled.path)
-        return made
+        return Program(self, compiled.path, arguments, network.inputs, of, small)
+
+
+def _note(gone: collections.deque[Any], key: Any, entry: Callable[[], Any]) -> None:
+    """That a weight is gone. The next call of the region forgets what was compiled with it."""
+    gone.append(key)
+    called = entry()
+    if called is not None:
+        called.ask()
+
+
+def stand_in(node: fx.Node, value: Any) -> Any:
+    """Of an example: one that does not keep it alive."""
+    fake = node.meta.get("example_value", value)
+    if fake is not value and is_weight(value):
+        fake._dynamo_static_input_type = "unguarded"  # as Dynamo marks weights
+    return fake
 
 
 def check_autocast(graph_module: fx.GraphModule) -> None:

@@ -22,7 +22,7 @@ Compile = Callable[[fx.GraphModule, Sequence[Any], int], Callable[..., Any]]
 
 class Split(NamedTuple):
     run: Callable[..., Any]
-    """As the graph."""
+    """Computes what the graph does."""
     parts: list[list[fx.Node]]
     """The nodes of each compiled part."""
     one_by_one: list[fx.Node]
