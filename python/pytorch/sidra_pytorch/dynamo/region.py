@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import logging
 import operator
 import threading
@@ -28,6 +27,7 @@ from .split import Split, split
 LOG = logging.getLogger("sidra")
 INT8, ERROR = device.MATMUL_MODES.index("int8"), device.FALLBACK_MODES.index("error")
 SHAPES_MAX, PADDED_SHAPES_MAX = 8, 24  # for which a region is compiled; the latter if it is padded to one of few
+NO_ROOM = "SIDRA_ERROR_OUT_OF_CROSSBARS"
 RUNS_MAX = 1024  # with the same weights, before they are compiled once more
 WORTH = 60  # seconds for which a compiled model should be of use
 
@@ -336,7 +336,7 @@ class Region:
             again = shapes in of.refused
             if not again or _C.fallback_mode() == ERROR:
                 self._tell(error)  # before it is remembered: where that is an exception, it is one each time
-            of.refused[shapes] = self._free_crossbars() if "SIDRA_ERROR_OUT_OF_CROSSBARS" in str(error) else None
+            of.refused[shapes] = self._free_crossbars() if NO_ROOM in str(error) else None
         return None
 
     def _program_of(self, network: Network, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Program:
@@ -351,8 +351,11 @@ class Region:
         if folder is not None:
             folder.captured(self._graph_module)
         elif path is not None and self._say is None:
-            with contextlib.suppress(RuntimeError):  # the file is gone or damaged: as if it had not been there
+            try:
                 return Program(self, path, arguments, network.inputs, of, small)
+            except RuntimeError as error:  # the file is gone or damaged: as if it had not been there
+                if NO_ROOM in str(error):
+                    raise
         program, small = network.program(expected)
         if folder is not None:
             folder.exported(program)

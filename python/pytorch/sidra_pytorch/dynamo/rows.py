@@ -24,6 +24,7 @@ PRODUCTS = {"linear", "matmul", "bmm", "mm"}
 MOVES = {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "expand", "expand_as"}  # which keep the order of elements
 TURNS = {"transpose", "permute", "t", "swapaxes", "swapdims", "movedim"}
 PIECES = {"split", "chunk", "unbind", "getitem", "select", "narrow"}
+IMAGES = {"conv1d", "conv2d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "batch_norm", "group_norm"}  # one after another
 NORMS = {"layer_norm", "rms_norm"}
 REDUCTIONS = {"softmax", "log_softmax", "mean", "sum", "amax", "amin", "var", "std"}
 
@@ -74,6 +75,10 @@ def _rule_of(node: fx.Node, name: str, taken: list[list[Size]], made: list[list[
         return first[-1] is None and (name == "linear" or taken[1][-2 if len(taken[1]) > 1 else 0] is None)
     if name == "dropout":
         return (node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)) is False
+    if name in IMAGES:
+        return not any(first[1:]) and not any(size for sizes in taken[1:] for size in sizes) and (name != "batch_norm" or not _trains(node))
+    if name == "scaled_dot_product_attention":
+        return not any(size for sizes in taken for size in sizes[-2:]) and len(node.args) < 5 and not node.kwargs.get("dropout_p")
     if name == "embedding":
         return not any(taken[1])
     if name in MOVES:
@@ -92,6 +97,10 @@ def _rule_of(node: fx.Node, name: str, taken: list[list[Size]], made: list[list[
         place = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
         return name == "stack" or (isinstance(place, int) and all(sizes[place] is None for sizes in taken))
     return False
+
+
+def _trains(node: fx.Node) -> bool:
+    return bool(node.args[5] if len(node.args) > 5 else node.kwargs.get("training", False))
 
 
 def _places(node: fx.Node) -> list[tuple[Size, int]]:
