@@ -170,9 +170,8 @@ TEST_F(ModelSharing, OnlyWhatIsTheSameIsShared) {
         return shared;
     };
     EXPECT_EQ(0u, shared_with(another.model.file()));
-    EXPECT_EQ(1u, shared_with(network.model.file([](fb::ModelT& manifest) {
-        manifest.matrices[0]->encoding = fb::Encoding::Offset;
-    })));
+    EXPECT_EQ(1u, shared_with(network.model.file(
+                      [](fb::ModelT& manifest) { manifest.matrices[0]->encoding = fb::Encoding::Offset; })));
     const uint32_t inputs = network.model.manifest.matrices[0]->k;
     network.model.calibrations = {Bytes(inputs)};
     EXPECT_EQ(1u, shared_with(network.model.file())) << "one has ranges of its own";

@@ -51,8 +51,9 @@ class Entry {
     // The model to use for arguments that are these objects (weights) or equal to these (numbers), at their places;
     // it takes the arguments at `inputs`. The id of an object that is gone may return, but models know whether their
     // weights are there.
-    void use(std::shared_ptr<Model> model, std::vector<size_t> inputs, std::vector<std::pair<size_t, nb::object>> numbers,
-             const std::vector<size_t>& weights, const nb::sequence& arguments) {
+    void use(std::shared_ptr<Model> model, std::vector<size_t> inputs,
+             std::vector<std::pair<size_t, nb::object>> numbers, const std::vector<size_t>& weights,
+             const nb::sequence& arguments) {
         std::vector<std::pair<size_t, const void*>> identities;
         for (const size_t place : weights) identities.emplace_back(place, nb::object(arguments[place]).ptr());
         latest_ = std::make_shared<const Latest>(
@@ -133,8 +134,7 @@ PyType_Slot entry_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(Entry::tra
 
 void add_compiled(nb::module_& m) {
     nb::class_<Contents>(m, "Contents")
-        .def("__init__",
-             [](Contents* self, const nb::sequence& tensors) { new (self) Contents(tensors_of(tensors)); })
+        .def("__init__", [](Contents* self, const nb::sequence& tensors) { new (self) Contents(tensors_of(tensors)); })
         .def("are_current", &Contents::are_current);
     nb::class_<Model>(m, "Model")
         .def(nb::init<int, const std::string&, std::shared_ptr<const Contents>,

@@ -125,8 +125,8 @@ bool Model::describe() {
     auto info = SIDRA_INIT(sidra_model_variant_info);
     check(sidra_model_get_variant(model_, 0, &info));
     const auto add = [](const sidra_model_tensor& tensor, std::vector<Place>* places) {
-        for (const at::ScalarType dtype : {at::kFloat, at::kLong, at::kBool, at::kInt, at::kHalf, at::kBFloat16,
-                                           at::kByte, at::kChar, at::kShort}) {
+        for (const at::ScalarType dtype :
+             {at::kFloat, at::kLong, at::kBool, at::kInt, at::kHalf, at::kBFloat16, at::kByte, at::kChar, at::kShort}) {
             if (type_of(dtype) != tensor.type) continue;
             places->push_back({dtype, {tensor.shape, tensor.shape + tensor.rank}, tensor.offset, tensor.bytes});
             return true;
@@ -151,8 +151,7 @@ void Model::queue_programming() {
     sidra_status status = SIDRA_OK;
     do {
         status = sidra_model_deploy_async(OnStream(index_, "sidra::program"), model_);
-    } while ((status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT) &&
-             residency_make_room(index_));
+    } while ((status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT) && residency_make_room(index_));
     check(status);
     auto info = SIDRA_INIT(sidra_model_info);
     check(sidra_model_get_info(model_, &info));

@@ -88,7 +88,8 @@ def _writes_of(node: fx.Node, graph_module: fx.GraphModule, fake: Any) -> set[in
         if node.op == "call_method":
             getattr(args[0], str(node.target))(*args[1:], **kwargs)
         else:
-            node.target(*args, **kwargs)
+            function: Any = node.target
+            function(*args, **kwargs)
     return writes.found | _statistics_of(node, args, kwargs)
 
 

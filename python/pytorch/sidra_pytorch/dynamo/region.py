@@ -55,7 +55,7 @@ class Program:
 
     def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], of: Weights, small: bool):
         index = next(iter(region.devices)).index
-        self.model = _C.Model(index, path, of.contents, [program.model for program in of.programs.values()])
+        self.model: Any = _C.Model(index, path, of.contents, [program.model for program in of.programs.values()])
         self.model.deploy()  # all matrices are read now, so the file may go
         self._run = self.model.run
         self.inputs = list(inputs)
@@ -100,11 +100,11 @@ class Weights:
         self.refused: dict[Any, Optional[int]] = {}  # by shapes: so many crossbars were free, which were too few; None: there was another reason
         self.compiled_at: Optional[float] = None  # for the first time
         # Weights that change again and again soon after they were compiled, as between two steps of an optimizer, wait longer each time.
-        self.runs_to_wait = 0
+        self.runs_of_wait = self.runs_to_wait = 0
         if before is not None:
             wasted = before.compiled_at is not None and time.monotonic() - before.compiled_at < WORTH
             self.runs_to_wait = min(max(1, 2 * before.runs_of_wait if wasted else before.runs_of_wait if before.compiled_at is None else 1), RUNS_MAX)
-        self.runs_of_wait = self.runs_to_wait
+            self.runs_of_wait = self.runs_to_wait
 
     def may_be_compiled(self, shapes: Any, free: Callable[[], int]) -> bool:
         """Whether there is hope. free: how many crossbars are free now."""
@@ -122,7 +122,8 @@ class Region:
         """is_padded: its open sizes are few."""
         self.name = name
         self._entry: Callable[[], Any] = lambda: None  # what Dynamo calls
-        self._is_padded, self._last_shapes = is_padded, None
+        self._is_padded = is_padded
+        self._last_shapes: tuple[Any, ...] = ()
         self._say = say  # gets what becomes of it, for people
         self.results = results_of(graph_module)
         self.orders: list[Optional[tuple[int, ...]]] = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 
@@ -105,7 +105,8 @@ def _trains(node: fx.Node) -> bool:
 
 def _places(node: fx.Node) -> list[tuple[Size, int]]:
     """Each open size of a tensor, and the number of elements of known sizes before it."""
-    count, places = 1, []
+    count = 1
+    places: list[tuple[Size, int]] = []
     value = value_of(node)
     for size, name in zip(value.shape, sizes_of(value), strict=True):
         if name is None:
@@ -194,7 +195,8 @@ def _resized(tensor: torch.Tensor, sizes: Sequence[Optional[int]]) -> torch.Tens
     shape = [size if size is not None else known for size, known in zip(sizes, tensor.shape, strict=True)]
     if shape == list(tensor.shape):
         return tensor
-    order = sorted(range(tensor.dim()), key=lambda i: -tensor.stride(i))
+    strides = tensor.stride()
+    order = sorted(range(tensor.dim()), key=lambda i: -strides[i])
     made = torch.empty_permuted(shape, order, dtype=tensor.dtype, device=tensor.device)
     if any(new > old for new, old in zip(shape, tensor.shape, strict=True)):
         made.zero_()

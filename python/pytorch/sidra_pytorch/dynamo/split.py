@@ -158,7 +158,7 @@ def _too_small(calls: Sequence[fx.Node], single: Collection[fx.Node], phases: Ma
     for number in sorted({phases[node] for node in calls if node not in single}):
         part = [node for node in calls if node not in single and phases[node] == number]
         names = [name_of_target(node).split(".")[-1] for node in part]
-        outside = {of for node in part for of in node.all_input_nodes if of.op != "get_attr"} - weights - set(part)
+        outside = {of for node in part for of in node.all_input_nodes if of.op != "get_attr" and of not in weights} - set(part)
         if not any(tensors_of(value_of(of)) for of in outside) or (len(part) <= SMALL and not any(name in PRODUCTS for name in names)):
             return set(part)
     return set()
