@@ -14,6 +14,7 @@ from .effects import Effects, effects_of, memory_of, tensors_of, value_of
 from .network import is_number, is_weight, results_of
 
 WIDE = (torch.float64, torch.complex32, torch.complex64, torch.complex128)  # types that compiled models do not have
+NUMBERS = (int, float, torch.SymInt, torch.SymFloat)
 SMALL = 2  # operators: what is no larger is not worth a compiled part, unless it multiplies matrices
 PRODUCTS = ("linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention", "einsum")
 
@@ -75,11 +76,12 @@ def _can_be_compiled(node: fx.Node) -> bool:
     """As far as its types and devices tell."""
     if not isinstance(value_of(node), (torch.Tensor, tuple, list)):
         return False  # a number of the program, or something else that is no tensor
-    given = [value_of(of) for of in node.all_input_nodes if not _is_placeholder_number(of)]
+    given = [value_of(of) for of in node.all_input_nodes if not _is_placeholder_number(of) and value_of(of) is not None]
     for tensor in tensors_of([value_of(node), given]):
         if tensor.device.type != "sidra" or tensor.dtype in WIDE or free_unbacked_symbols(tensor):
             return False
-    return all(isinstance(value, (torch.Tensor, tuple, list, int, torch.SymInt)) or value is None for value in given)
+    numbers = [value for value in given if isinstance(value, NUMBERS)]
+    return len(numbers) + sum(isinstance(value, (torch.Tensor, tuple, list)) for value in given) == len(given) and not any(map(free_unbacked_symbols, numbers))
 
 
 def _memory_of_results(graph_module: fx.GraphModule, effects: Effects) -> set[int]:
@@ -122,9 +124,9 @@ def _phases(calls: Sequence[fx.Node], single: Collection[fx.Node], before: Mappi
     latest = 0  # of the nodes that run one by one: random numbers must be drawn in their order
     for node in calls:
         earliest = [phases[of] + (of in single and node not in single) for of in before[node] if of in phases]
-        is_size = isinstance(value_of(node), (int, torch.SymInt))
-        phases[node] = max(earliest, default=-1 if is_size else 0)
-        if node in single and not is_size:
+        counts = isinstance(value_of(node), NUMBERS)
+        phases[node] = max(earliest, default=-1 if counts else 0)
+        if node in single and not counts:
             latest = phases[node] = max(latest, phases[node])
     return phases
 
