@@ -79,7 +79,7 @@ assert "torch._dynamo" not in sys.modules and "sidra_pytorch.dynamo" not in sys.
 assert "sidra" in torch._dynamo.list_backends()
 print(torch.compile(torch.nn.Linear(8, 3).eval().requires_grad_(False).to("sidra"), backend="sidra")(torch.ones(2, 8, device="sidra")).shape)
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0 and "torch.Size([2, 3])" in run.stdout, run.stderr
 
 
@@ -961,6 +961,22 @@ def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):
     assert any(name.endswith(".onnx") for name in passes) and sum(name.endswith(".mlir") for name in passes) >= 4
     assert sidra.load(first / "model.sidra").variants[0].inputs[0].shape == (4, 64)
     assert "<svg" in (first / "report.html").read_text() and (first / "calls.txt").read_text()
+
+
+def test_a_region_in_parts_says_which_nodes_are_where(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(tmp_path))
+    module = Around(lambda h: (h.double() * 2).float()).eval().to("sidra")
+    compiled = torch.compile(module, backend="sidra_debug")
+    with torch.no_grad():
+        compiled(torch.ones(4, 16, device="sidra"))
+    folder, = (path for path in tmp_path.iterdir() if path.name.endswith("-in-parts"))
+    lines = (folder / "parts.txt").read_text().splitlines()
+    parts = [(re.split(r"  +", line)[0], re.search(r"target=([^\]]+)\]", line)[1].split(".")[-1]) for line in lines if "= call_" in line]
+    assert parts == [("part 0", "linear"), ("part 0", "relu"), ("one by one", "double"), ("one by one", "mul"), ("one by one", "float"), ("part 1", "linear"),
+                     ("part 1", "gelu")]
+    assert [len(list(path.glob("model.sidra"))) for path in sorted(tmp_path.glob("*part-[01]"))] == [1, 1]
+    printed = capfd.readouterr().out
+    assert "parts of 2, 2 operators are compiled" in printed and "part 0: compiled: 2 operators" in printed and "part 1: compiled" in printed
 
 
 def test_a_region_of_another_process_is_not_exported_again(tmp_path, monkeypatch):

@@ -107,6 +107,21 @@ def test_models_behind_torch_compile(make):
     assert torch.nn.functional.cosine_similarity(result.cpu().flatten(), expected.flatten(), 0) > 0.99
 
 
+def test_generation_compiles_a_bounded_number_of_times(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made, compile = [], sidra.compile
+    monkeypatch.setattr(sidra, "compile", lambda *arguments, **named: made.append(compile(*arguments, **named)) or made[-1])
+    model, inputs = gpt2()
+    model.eval().to("sidra:0")
+    inputs, numbers = moved(inputs), []
+    torch._dynamo.reset()
+    model.forward = torch.compile(model.forward, backend="sidra")
+    for tokens_more in (6, 30):
+        model.generate(**inputs, max_new_tokens=tokens_more, do_sample=False, pad_token_id=0)
+        numbers.append(len(made))
+    assert numbers[0] == numbers[1] <= 6  # the prompt, the first token, and parts for all others
+
+
 def test_generation_behind_torch_compile():
     model, inputs = gpt2()
     model.eval().to("sidra:0")

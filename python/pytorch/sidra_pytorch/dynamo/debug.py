@@ -53,7 +53,8 @@ class DebugFolder:
     and calls.txt its operations, if sidra-objdump is installed. Of a region that is not compiled as a whole, parts.txt says which node is in which part."""
 
     def __init__(self, base: str, name: str):
-        stem = re.sub(r"\W+", "-", name).strip("-")[:60]
+        stem = re.sub(r"\W+", "-", name).strip("-")
+        stem = stem if len(stem) <= 60 else f"{stem[:15]}-{stem[-44:]}"  # the number of the region, and the end of its name
         for number in itertools.count():
             self.path = pathlib.Path(base) / (stem if number == 0 else f"{stem}.{number}")
             try:
