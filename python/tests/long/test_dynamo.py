@@ -561,6 +561,24 @@ def test_the_rest_of_a_region_is_compiled(caplog, middle, alone, why):
         assert text and why in text[1] and all(any(name in each for each in text[2].split(", ")) for name in alone)
 
 
+def test_a_region_that_is_refused_for_no_known_node_runs_operator_by_operator(monkeypatch, caplog):
+    from sidra_pytorch.dynamo.network import Network, Refused
+
+    def refuse(self, results):
+        raise Refused("PyTorch cannot export it")
+
+    monkeypatch.setattr(Network, "program", refuse)
+    monkeypatch.setattr("sidra_pytorch.dynamo.cache.key_of", lambda *arguments: None)
+    here, there = on_both(mlp())
+    compiled, x = torch.compile(there, backend="sidra"), torch.randn(4, 64)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        for _ in range(2):
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x))
+            assert count > 0
+    assert caplog.text.count("it runs operator by operator") == 1
+
+
 def test_statistics_of_a_batch_are_written_between_compiled_parts():
     here, there = on_both(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.BatchNorm1d(32), nn.Linear(32, 8), nn.GELU()).train())
     compiled = torch.compile(there, backend="sidra")

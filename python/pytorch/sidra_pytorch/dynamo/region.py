@@ -222,7 +222,7 @@ class Region:
     def _split_by_sizes(self) -> Optional[Split]:
         """Parts that can be padded, and parts without open sizes, are compiled for few sizes."""
         refused = {node for node in calls_of(self._graph_module) if not keeps_rows(node)}
-        return split(self._graph_module, self._examples, refused, self._padded_part)
+        return split(self._graph_module, self._examples, refused, self._padded_part, whole=True)
 
     def _padded_part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Callable[..., Any]:
         if not has_open_sizes(graph_module):

@@ -36,8 +36,10 @@ class Split(NamedTuple):
             yield f"{next((of for text, of in number.items() if text and line.startswith(text)), ''):11} {line}"
 
 
-def split(graph_module: fx.GraphModule, example_inputs: Sequence[Any], refused: Collection[fx.Node], compile: Compile) -> Optional[Split]:
-    """refused: nodes that must not be in a compiled part, beside those that this finds. None: nothing can be compiled."""
+def split(graph_module: fx.GraphModule, example_inputs: Sequence[Any], refused: Collection[fx.Node], compile: Compile, *,
+          whole: bool = False) -> Optional[Split]:
+    """refused: nodes that must not be in a compiled part, beside those that this finds. whole: all nodes may be in one part. None: nothing can be
+    compiled, or nothing is to be split."""
     effects = effects_of(graph_module)
     if effects is None or _writes_with_gradients(graph_module, effects):
         return None
@@ -56,7 +58,7 @@ def split(graph_module: fx.GraphModule, example_inputs: Sequence[Any], refused: 
             break
         single |= more
     numbers = sorted({phases[node] for node in calls if node not in single})
-    if not numbers:
+    if not numbers or not (single or whole):
         return None
     parts = [[node for node in calls if node not in single and phases[node] == number] for number in numbers]
     run = _Joined(graph_module, example_inputs, compile).joined(calls, parts, single, phases)
