@@ -6,6 +6,7 @@ import copy
 import gc
 import logging
 import math
+import random
 import re
 import subprocess
 import sys
@@ -671,7 +672,7 @@ def random_program(steps):
     return function
 
 
-def as_a_compiled_model(made, graph_module, results):
+def as_a_compiled_model(made, graph_module):
     """Runs a part as a compiled model would: on copies, with results in memory of their own."""
 
     def run(*arguments):
@@ -687,14 +688,14 @@ def test_a_split_graph_computes_the_same(seed):
     """Random programs, of which random nodes are refused."""
     from sidra_pytorch.dynamo.split import split
 
-    random = __import__("random").Random(seed)
-    steps = [(random.choice(OPERATIONS), random.randrange(9), random.randrange(9)) for _ in range(random.randrange(4, 14))]
+    chance = random.Random(seed)
+    steps = [(chance.choice(OPERATIONS), chance.randrange(9), chance.randrange(9)) for _ in range(chance.randrange(4, 14))]
     function, made = random_program(steps), []
 
     def backend(graph_module, inputs):
         nodes = [node for node in graph_module.graph.nodes if node.op.startswith("call_")]
-        refused = {node for node in nodes if random.random() < 0.2 or "dropout" in str(node.target)}
-        parts = split(graph_module, inputs, refused, lambda graph, examples, number: as_a_compiled_model(made, graph, None))
+        refused = {node for node in nodes if chance.random() < 0.2 or "dropout" in str(node.target)}
+        parts = split(graph_module, inputs, refused, lambda graph, examples, number: as_a_compiled_model(made, graph))
         return graph_module.forward if parts is None else parts.run
 
     x, y = torch.rand(5, 5, device="sidra"), torch.rand(5, 5, device="sidra")
