@@ -16,9 +16,12 @@ static const struct {
 	enum hwmon_sensor_types type;
 	u32 attr;
 } alarms[] = {
-	[SIDRA_ALARM_MAX] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp, hwmon_temp_max_alarm },
-	[SIDRA_ALARM_CRIT] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp, hwmon_temp_crit_alarm },
-	[SIDRA_ALARM_CAP] = { SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_power, hwmon_power_cap_alarm },
+	[SIDRA_ALARM_MAX] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp,
+			      hwmon_temp_max_alarm },
+	[SIDRA_ALARM_CRIT] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp,
+			       hwmon_temp_crit_alarm },
+	[SIDRA_ALARM_CAP] = { SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_power,
+			      hwmon_power_cap_alarm },
 };
 
 int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm)
@@ -36,7 +39,7 @@ int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm
 }
 
 /* The alarms that are on. An alarm that the page says nothing about keeps its state in @on. */
-static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long on)
+static unsigned long sidra_alarms_on(const struct sidra_telemetry *page, unsigned long on)
 {
 	enum sidra_alarm alarm;
 
@@ -50,10 +53,10 @@ static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long
 }
 
 /*
- * Notifies pollers of changes. Returns whether there may be further changes without an interrupt: the chip raises none when an alarm goes
- * off, and none when it has to slow down further.
+ * Notifies pollers of changes. Returns whether there may be further changes without an interrupt:
+ * the chip raises none when an alarm goes off, and none when it has to slow down further.
  */
-static bool notify_changes(struct sidra_device *sdev)
+static bool sidra_alarms_notify_changes(struct sidra_device *sdev)
 {
 	struct sidra_alarms *state = &sdev->alarms;
 	struct sidra_telemetry page;
@@ -64,7 +67,7 @@ static bool notify_changes(struct sidra_device *sdev)
 	ret = sidra_telemetry_read(sdev, &page);
 	if (ret)
 		return ret == -EAGAIN || state->on;
-	on = alarms_on(&page, state->on);
+	on = sidra_alarms_on(&page, state->on);
 	changed = (on ^ state->on) | xchg(&state->shown, 0);
 	if (changed)
 		sidra_telemetry_renew(sdev);
@@ -74,10 +77,10 @@ static bool notify_changes(struct sidra_device *sdev)
 	return on || page.status & SIDRA_STATUS_THROTTLED;
 }
 
-static void alarm_work(struct work_struct *work)
+static void sidra_alarms_work(struct work_struct *work)
 {
 	struct sidra_alarms *state = container_of(to_delayed_work(work), struct sidra_alarms, work);
-	bool again = notify_changes(container_of(state, struct sidra_device, alarms));
+	bool again = sidra_alarms_notify_changes(container_of(state, struct sidra_device, alarms));
 
 	if (time_before(jiffies, READ_ONCE(state->settled)))
 		queue_delayed_work(system_freezable_wq, &state->work, SETTLE_CHECK);
@@ -87,7 +90,7 @@ static void alarm_work(struct work_struct *work)
 
 void sidra_alarms_init(struct sidra_device *sdev)
 {
-	INIT_DELAYED_WORK(&sdev->alarms.work, alarm_work);
+	INIT_DELAYED_WORK(&sdev->alarms.work, sidra_alarms_work);
 }
 
 void sidra_alarms_end(struct sidra_device *sdev)
@@ -106,7 +109,7 @@ void sidra_alarms_check(struct sidra_device *sdev)
 void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page)
 {
 	unsigned long on = READ_ONCE(sdev->alarms.on);
-	unsigned long shown = alarms_on(page, on) ^ on;
+	unsigned long shown = sidra_alarms_on(page, on) ^ on;
 	enum sidra_alarm alarm;
 
 	if (!shown)

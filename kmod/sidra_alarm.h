@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Alarms of hwmon, and notification of processes that poll them. The alarms are in the telemetry page, which the firmware writes ten times
- * a second. The driver reads it after an interrupt of the chip, and whenever a reader of the page finds another state.
+ * Alarms of hwmon, and notification of processes that poll them. The alarms are in the telemetry
+ * page, which the firmware writes ten times a second. The driver reads it after an interrupt of the
+ * chip, and whenever a reader of the page finds another state.
  */
 #ifndef __SIDRA_ALARM_H__
 #define __SIDRA_ALARM_H__
@@ -23,10 +24,12 @@ enum sidra_alarm {
 
 /**
  * struct sidra_alarms - state of the notifications
- * @work: reads the page after an interrupt, and periodically while an alarm is on or the chip is throttled
+ * @work: reads the page after an interrupt, and periodically while an alarm is on or the chip is
+ *        throttled
  * @settled: jiffies until which the page may not yet reflect the latest interrupt
  * @on: bits by enum sidra_alarm, as last notified; used by @work only
- * @shown: alarms that somebody has read with another state since; pollers are notified even if the state has changed back
+ * @shown: alarms that somebody has read with another state since; pollers are notified even if the
+ *         state has changed back
  */
 struct sidra_alarms {
 	struct delayed_work work;
@@ -50,7 +53,9 @@ void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *
 #else
 static inline void sidra_alarms_init(struct sidra_device *sdev) {}
 static inline void sidra_alarms_check(struct sidra_device *sdev) {}
-static inline void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page) {}
+static inline void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page)
+{
+}
 #endif
 
 #endif

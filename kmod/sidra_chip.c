@@ -48,7 +48,7 @@ void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value)
 	writeq(value, sdev->chip.regs + reg);
 }
 
-static void read_info(struct sidra_device *sdev, struct sidra_info *info)
+static void sidra_chip_read_info(struct sidra_device *sdev, struct sidra_info *info)
 {
 	u32 word, i;
 
@@ -79,7 +79,8 @@ static void read_info(struct sidra_device *sdev, struct sidra_info *info)
 
 bool sidra_chip_answers(struct sidra_device *sdev)
 {
-	return !pci_channel_offline(sdev->pdev) && sidra_read32(sdev, SIDRA_REG_ID) == SIDRA_ID_MAGIC;
+	return !pci_channel_offline(sdev->pdev) &&
+		sidra_read32(sdev, SIDRA_REG_ID) == SIDRA_ID_MAGIC;
 }
 
 int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms)
@@ -115,27 +116,36 @@ int sidra_chip_init(struct sidra_device *sdev)
 	ret = sidra_chip_wait_ready(sdev, READY_TIMEOUT_MS);
 	if (ret)
 		return ret;
-	/* Another driver or kernel may have used the chip: its work must not continue, nor its data remain in L3. */
-	chip->used = sidra_read32(sdev, SIDRA_REG_GENERATION) || sidra_read32(sdev, SIDRA_REG_CONTROL) ||
-		     sidra_read64(sdev, SIDRA_REG_CONTEXT_TABLE);
+	/*
+	 * Another driver or kernel may have used the chip: its work must not continue, nor its data
+	 * remain in L3.
+	 */
+	chip->used = sidra_read32(sdev, SIDRA_REG_GENERATION) ||
+		sidra_read32(sdev, SIDRA_REG_CONTROL) ||
+		sidra_read64(sdev, SIDRA_REG_CONTEXT_TABLE);
 	if (chip->used) {
 		sidra_write32(sdev, SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
 		ret = sidra_chip_wait_ready(sdev, READY_TIMEOUT_MS);
 		if (ret)
 			return ret;
 	}
-	read_info(sdev, &chip->info);
+	sidra_chip_read_info(sdev, &chip->info);
 	if (chip->info.hw_version >> 16 != SIDRA_HW_VERSION_MAJOR) {
-		drm_err(&sdev->drm, "the chip has hardware interface %u.%u, this driver supports %u.x\n",
-			chip->info.hw_version >> 16, chip->info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
+		drm_err(&sdev->drm,
+			"the chip has hardware interface %u.%u, this driver supports %u.x\n",
+			chip->info.hw_version >> 16, chip->info.hw_version & 0xffff,
+			SIDRA_HW_VERSION_MAJOR);
 		return -EPROTO;
 	}
 	/* The registers are not trusted: values that the driver computes with must be in range. */
 	xbars = (u64)chip->info.clusters * chip->info.cus_per_cluster * chip->info.xbars_per_cu;
-	if (!xbars || xbars > 1u << 24 || chip->info.rows != SIDRA_XBAR_ROWS || chip->info.cols != SIDRA_XBAR_COLS ||
-	    !chip->info.contexts || !chip->info.queues || !chip->info.queues_per_context ||
-	    chip->info.va_bits != SIDRA_VA_BITS || chip->info.nvm_size < SIDRA_NVM_DATA_OFFSET) {
-		drm_err(&sdev->drm, "the chip's registers report a geometry that this driver does not support\n");
+	if (!xbars || xbars > 1u << 24 || chip->info.rows != SIDRA_XBAR_ROWS ||
+	    chip->info.cols != SIDRA_XBAR_COLS || !chip->info.contexts || !chip->info.queues ||
+	    !chip->info.queues_per_context || chip->info.va_bits != SIDRA_VA_BITS ||
+	    chip->info.nvm_size < SIDRA_NVM_DATA_OFFSET) {
+		drm_err(&sdev->drm,
+			"the chip's registers report a geometry that this driver does not "
+			"support\n");
 		return -EPROTO;
 	}
 	return 0;
@@ -145,7 +155,8 @@ void sidra_chip_enable(struct sidra_device *sdev)
 {
 	sidra_write64(sdev, SIDRA_REG_CONTEXT_TABLE, sdev->ctx_table_bus);
 	sidra_write32(sdev, SIDRA_REG_INT_ENABLE,
-		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE | SIDRA_INT_THERMAL);
+		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE |
+			      SIDRA_INT_THERMAL);
 	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
 	sidra_mailbox_open(sdev);
 	sidra_firmware_connect(sdev);

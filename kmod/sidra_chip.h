@@ -29,8 +29,8 @@ struct sidra_info {
  * @admin_done: completed by an interrupt when a command may be done
  * @admin_op, @admin_tag: operation and tag of the latest command
  * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
- * @headers: another such buffer, for sidra_store_headers(): after a timeout, which causes no reset there, the chip may still
- *           write to it
+ * @headers: another such buffer, for sidra_store_headers(): after a timeout, which causes no reset
+ *           there, the chip may still write to it
  */
 struct sidra_chip {
 	void __iomem *regs;
@@ -53,11 +53,16 @@ u64 sidra_read64(struct sidra_device *sdev, u32 reg);
 void sidra_write32(struct sidra_device *sdev, u32 reg, u32 value);
 void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value);
 
-/* Whether the chip answers. The registers of a removed card read as all ones, or in QEMU as zeros. */
+/*
+ * Whether the chip answers. The registers of a removed card read as all ones, or in QEMU as zeros.
+ */
 bool sidra_chip_answers(struct sidra_device *sdev);
 /* Waits until the chip answers and is ready: 0 or -ENODEV. */
 int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms);
-/* Checks that the chip is present and supported, resets it if it was used before, and reads its identity. */
+/*
+ * Checks that the chip is present and supported, resets it if it was used before, and reads its
+ * identity.
+ */
 int sidra_chip_init(struct sidra_device *sdev);
 /* Sets the context table, and enables interrupts and queues. */
 void sidra_chip_enable(struct sidra_device *sdev);
@@ -68,12 +73,15 @@ static inline u32 sidra_xbars_of(const struct sidra_info *info)
 }
 
 /*
- * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result, or -ETIMEDOUT, -EBUSY (an
- * earlier command has not ended) or -ENODEV.
+ * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result,
+ * or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
  */
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
-/* The same, but a timeout resets the device, and the command is tried once more. Returns 0, -EIO or -ENODEV. */
+/*
+ * The same, but a timeout resets the device, and the command is tried once more. Returns 0, -EIO or
+ * -ENODEV.
+ */
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 #endif

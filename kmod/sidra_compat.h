@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The driver uses the interfaces of the newest supported kernel. This header provides what older kernels lack; the probes in Kbuild find
- * that out from the kernel's headers.
+ * The driver uses the interfaces of the newest supported kernel. This header provides what older
+ * kernels lack; the probes in Kbuild find that out from the kernel's headers.
  */
 #ifndef __SIDRA_COMPAT_H__
 #define __SIDRA_COMPAT_H__
@@ -31,7 +31,8 @@
 #endif
 
 #ifndef SIDRA_HAS_HRTIMER_SETUP
-static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
 {
 	hrtimer_init(timer, clock, mode);
@@ -46,22 +47,27 @@ static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*f
 #endif
 
 #ifndef SIDRA_HAS_CMD_DONE32
-static inline void io_uring_cmd_done32(struct io_uring_cmd *cmd, s32 result, u64 value, unsigned int issue_flags)
+static inline void io_uring_cmd_done32(struct io_uring_cmd *cmd, s32 result, u64 value,
+				       unsigned int issue_flags)
 {
 	io_uring_cmd_done(cmd, result, value, issue_flags);
 }
 #endif
 
 #ifdef SIDRA_IMPORT_FIXED_BARE
-static inline int sidra_import_fixed(u64 address, unsigned long bytes, int direction, struct iov_iter *iter,
-				     struct io_uring_cmd *cmd, unsigned int issue_flags)
+static inline int sidra_import_fixed(u64 address, unsigned long bytes, int direction,
+				     struct iov_iter *iter, struct io_uring_cmd *cmd,
+				     unsigned int issue_flags)
 {
 	return io_uring_cmd_import_fixed(address, bytes, direction, iter, cmd);
 }
 #define io_uring_cmd_import_fixed sidra_import_fixed
 #endif
 
-/* Defines a callback for io_uring_cmd_do_in_task_lazy() and the like, which calls does(cmd, issue_flags). */
+/*
+ * Defines a callback for io_uring_cmd_do_in_task_lazy() and the like, which calls does(cmd,
+ * issue_flags).
+ */
 #ifdef SIDRA_HAS_TW_REQ
 #define SIDRA_TASK_WORK(name, does)								\
 static void name(struct io_tw_req req, io_tw_token_t token)					\

@@ -11,62 +11,74 @@
 #include "sidra_drv.h"
 #include "sidra_queue.h"
 
-#define FORMAT		1	/* raised when the meaning of a line changes, not when a line is added */
+/* Raised when the meaning of a line changes, not when a line is added */
+#define FORMAT		1
 #define TEXT_MAX	(128u << 10)
 #define PACKETS_MAX	8u
 
-static void put_fault(struct seq_buf *text, const struct sidra_fault *fault)
+static void sidra_coredump_put_fault(struct seq_buf *text, const struct sidra_fault *fault)
 {
-	seq_buf_printf(text, " fault=%u fault_clock_ns=%llu fault_sequence=%llu fault_address=%#llx\n", fault->cause,
-		       fault->clock_ns, fault->sequence, fault->address);
+	seq_buf_printf(text,
+		       " fault=%u fault_clock_ns=%llu fault_sequence=%llu fault_address=%#llx\n",
+		       fault->cause, fault->clock_ns, fault->sequence, fault->address);
 }
 
-/* A user's ring is written by its owner: the index may have any value, and only opcodes are printed. */
-static void put_packets(struct seq_buf *text, struct sidra_queue *queue, u64 timeline, u64 index)
+/*
+ * A user's ring is written by its owner: the index may have any value, and only opcodes are
+ * printed.
+ */
+static void sidra_coredump_put_packets(struct seq_buf *text, struct sidra_queue *queue,
+				       u64 timeline, u64 index)
 {
 	u64 mask = sidra_queue_capacity(queue) - 1, at;
 
-	for (at = timeline; at != index && at - timeline < min_t(u64, PACKETS_MAX, mask + 1); at++) {
+	for (at = timeline; at != index && at - timeline < min_t(u64, PACKETS_MAX, mask + 1);
+	     at++) {
 		u64 offset = (at & mask) * SIDRA_CMD_SIZE;
 		const union sidra_cmd *packet;
 
 		seq_buf_printf(text, "packet.%u.%u.%llu:", queue->slot, queue->number, at);
 		if (queue->kind == SIDRA_QUEUE_KERNEL) {
 			packet = &queue->ring[at & mask];
-			seq_buf_printf(text, " opcode=%u raw=%*phN\n", packet->hdr.opcode, SIDRA_CMD_SIZE, packet);
+			seq_buf_printf(text, " opcode=%u raw=%*phN\n", packet->hdr.opcode,
+				       SIDRA_CMD_SIZE, packet);
 		} else {
-			packet = page_address(queue->pages[offset >> PAGE_SHIFT]) + offset_in_page(offset);
+			packet = page_address(queue->pages[offset >> PAGE_SHIFT]) +
+				offset_in_page(offset);
 			seq_buf_printf(text, " opcode=%u\n", READ_ONCE(packet->hdr.opcode));
 		}
 	}
 }
 
-static void put_queue(struct seq_buf *text, struct sidra_queue *queue)
+static void sidra_coredump_put_queue(struct seq_buf *text, struct sidra_queue *queue)
 {
 	const struct sidra_queue_state *state = queue->point.state;
-	u64 timeline = sidra_point_timeline(&queue->point), index = READ_ONCE(*sidra_queue_index(queue));
+	u64 timeline = sidra_point_timeline(&queue->point),
+	    index = READ_ONCE(*sidra_queue_index(queue));
 
 	seq_buf_printf(text,
-		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu progress=%llu parked=%u",
+		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu "
+		       "progress=%llu parked=%u",
 		       queue->slot, queue->number, queue->kind, queue->ring_log2, queue->priority,
-		       sidra_point_run_state(&queue->point), timeline, index, READ_ONCE(state->progress),
-		       READ_ONCE(state->parked));
-	put_fault(text, &state->fault);
-	put_packets(text, queue, timeline, index);
+		       sidra_point_run_state(&queue->point), timeline, index,
+		       READ_ONCE(state->progress), READ_ONCE(state->parked));
+	sidra_coredump_put_fault(text, &state->fault);
+	sidra_coredump_put_packets(text, queue, timeline, index);
 }
 
-static void put_context(struct seq_buf *text, struct sidra_ctx *ctx)
+static void sidra_coredump_put_context(struct seq_buf *text, struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
 
-	seq_buf_printf(text, "context.%u: lost=%u generation=%u", ctx->slot, ctx->lost, ctx->generation);
-	put_fault(text, &ctx->fault);
+	seq_buf_printf(text, "context.%u: lost=%u generation=%u", ctx->slot, ctx->lost,
+		       ctx->generation);
+	sidra_coredump_put_fault(text, &ctx->fault);
 	xa_for_each(&ctx->queues, number, queue)
-		put_queue(text, queue);
+		sidra_coredump_put_queue(text, queue);
 }
 
-static void put_registers(struct seq_buf *text, struct sidra_device *sdev)
+static void sidra_coredump_put_registers(struct seq_buf *text, struct sidra_device *sdev)
 {
 #define REG(name, bytes, access)	{ #name, SIDRA_REG_##name, bytes, access },
 	enum { NONE = 0, R = 1, W = 2, RW = R | W };
@@ -85,26 +97,28 @@ static void put_registers(struct seq_buf *text, struct sidra_device *sdev)
 							    sidra_read32(sdev, regs[i].offset));
 }
 
-static void put_all(struct seq_buf *text, struct sidra_device *sdev)
+static void sidra_coredump_put_all(struct seq_buf *text, struct sidra_device *sdev)
 {
 	const struct sidra_info *info = &sdev->chip.info;
 	bool answers = !sdev->stopped && sidra_chip_answers(sdev);
 	u32 slot;
 
 	seq_buf_printf(text, "kernel: %s\ndriver: %u.%u\nuapi: %u.%u\n", init_utsname()->release,
-		       SIDRA_DRIVER_VERSION >> 16, SIDRA_DRIVER_VERSION & 0xffff, SIDRA_UAPI_VERSION_MAJOR,
-		       SIDRA_UAPI_VERSION_MINOR);
-	seq_buf_printf(text, "card: %s\nuuid: %pUb\nhardware: %u.%u\ncrossbars: %u\nfeatures: %#llx\n",
-		       pci_name(sdev->pdev), info->uuid, info->hw_version >> 16, info->hw_version & 0xffff,
-		       sidra_xbars_of(info), info->features);
-	seq_buf_printf(text, "monotonic_ns: %llu\nresets: %lld\nlink: %s\nstopped: %u\n", ktime_get_ns(),
-		       atomic64_read(&sdev->counters.device_resets), answers ? "up" : "lost", sdev->stopped);
+		       SIDRA_DRIVER_VERSION >> 16, SIDRA_DRIVER_VERSION & 0xffff,
+		       SIDRA_UAPI_VERSION_MAJOR, SIDRA_UAPI_VERSION_MINOR);
+	seq_buf_printf(text,
+		       "card: %s\nuuid: %pUb\nhardware: %u.%u\ncrossbars: %u\nfeatures: %#llx\n",
+		       pci_name(sdev->pdev), info->uuid, info->hw_version >> 16,
+		       info->hw_version & 0xffff, sidra_xbars_of(info), info->features);
+	seq_buf_printf(text, "monotonic_ns: %llu\nresets: %lld\nlink: %s\nstopped: %u\n",
+		       ktime_get_ns(), atomic64_read(&sdev->counters.device_resets),
+		       answers ? "up" : "lost", sdev->stopped);
 	seq_buf_printf(text, "admin: op=%u tag=%u\n", sdev->chip.admin_op, sdev->chip.admin_tag);
 	if (answers)
-		put_registers(text, sdev);
+		sidra_coredump_put_registers(text, sdev);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
 		if (sdev->ctxs[slot])
-			put_context(text, sdev->ctxs[slot]);
+			sidra_coredump_put_context(text, sdev->ctxs[slot]);
 }
 
 void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...)
@@ -119,16 +133,16 @@ void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *fo
 	if (dump->text) {
 		seq_buf_init(&text, dump->text, TEXT_MAX);
 		va_start(args, format);
-		seq_buf_printf(&text, "sidra-coredump: %u\ncause: %s\nsubject: %pV\n", FORMAT, cause,
-			       &(struct va_format){ .fmt = format, .va = &args });
+		seq_buf_printf(&text, "sidra-coredump: %u\ncause: %s\nsubject: %pV\n", FORMAT,
+			       cause, &(struct va_format){ .fmt = format, .va = &args });
 		va_end(args);
-		put_all(&text, sdev);
+		sidra_coredump_put_all(&text, sdev);
 		dump->length = seq_buf_used(&text);
 	}
 	queue_work(sdev->wq, &dump->work);
 }
 
-static void hand_over(struct work_struct *work)
+static void sidra_coredump_hand_over(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, coredump.work);
 	struct sidra_coredump *dump = &sdev->coredump;
@@ -141,7 +155,8 @@ static void hand_over(struct work_struct *work)
 			swap(text, dump->text);
 	}
 	if (text)
-		dev_coredumpv(&sdev->pdev->dev, text, length, GFP_KERNEL);	/* takes ownership of the memory */
+		/* Takes ownership of the memory */
+		dev_coredumpv(&sdev->pdev->dev, text, length, GFP_KERNEL);
 	text = __vmalloc(TEXT_MAX, GFP_KERNEL | __GFP_NOWARN);
 	scoped_guard(mutex, &sdev->lock) {
 		if (length)
@@ -154,7 +169,7 @@ static void hand_over(struct work_struct *work)
 
 void sidra_coredump_init(struct sidra_device *sdev)
 {
-	INIT_WORK(&sdev->coredump.work, hand_over);
+	INIT_WORK(&sdev->coredump.work, sidra_coredump_hand_over);
 	if (IS_ENABLED(CONFIG_DEV_COREDUMP))
 		queue_work(sdev->wq, &sdev->coredump.work);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A text for /sys/class/devcoredump with what the driver knew when it detected that something is broken. */
+/*
+ * A text for /sys/class/devcoredump with what the driver knew when it detected that something is
+ * broken.
+ */
 #ifndef __SIDRA_COREDUMP_H__
 #define __SIDRA_COREDUMP_H__
 
@@ -26,9 +29,10 @@ void sidra_coredump_init(struct sidra_device *sdev);
 void sidra_coredump_fini(struct sidra_device *sdev);
 
 /*
- * Takes a dump before anything is reset; the caller holds sidra_device.lock. Of several in a row the first is kept, because the others are
- * its consequences.
+ * Takes a dump before anything is reset; the caller holds sidra_device.lock. Of several in a row
+ * the first is kept, because the others are its consequences.
  */
-void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...) __printf(3, 4);
+void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...)
+	__printf(3, 4);
 
 #endif

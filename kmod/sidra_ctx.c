@@ -56,7 +56,7 @@ int sidra_ctx_usable(struct sidra_ctx *ctx)
 	return ctx->lost ? -ESTALE : 0;
 }
 
-static void install(struct sidra_ctx *ctx)
+static void sidra_ctx_install(struct sidra_ctx *ctx)
 {
 	struct sidra_hw_context entry = {
 		.page_table = sidra_ptab_root(&ctx->vm->ptab),
@@ -72,26 +72,29 @@ static void install(struct sidra_ctx *ctx)
 			    offsetof(struct sidra_hw_context, flags));
 }
 
-static void free_tables(struct sidra_ctx *ctx)
+static void sidra_ctx_free_tables(struct sidra_ctx *ctx)
 {
 	struct device *dev = ctx->sdev->drm.dev;
 
 	if (ctx->queue_table)
 		dma_free_coherent(dev, QUEUE_TABLE_SIZE, ctx->queue_table, ctx->queue_table_bus);
 	if (ctx->weights_table)
-		dma_free_coherent(dev, WEIGHTS_TABLE_SIZE, ctx->weights_table, ctx->weights_table_bus);
+		dma_free_coherent(dev, WEIGHTS_TABLE_SIZE, ctx->weights_table,
+				  ctx->weights_table_bus);
 }
 
-static int alloc_tables(struct sidra_ctx *ctx)
+static int sidra_ctx_alloc_tables(struct sidra_ctx *ctx)
 {
 	struct device *dev = ctx->sdev->drm.dev;
 
-	ctx->queue_table = dma_alloc_coherent(dev, QUEUE_TABLE_SIZE, &ctx->queue_table_bus, GFP_KERNEL_ACCOUNT);
-	ctx->weights_table = dma_alloc_coherent(dev, WEIGHTS_TABLE_SIZE, &ctx->weights_table_bus, GFP_KERNEL_ACCOUNT);
+	ctx->queue_table = dma_alloc_coherent(dev, QUEUE_TABLE_SIZE, &ctx->queue_table_bus,
+					      GFP_KERNEL_ACCOUNT);
+	ctx->weights_table = dma_alloc_coherent(dev, WEIGHTS_TABLE_SIZE, &ctx->weights_table_bus,
+						GFP_KERNEL_ACCOUNT);
 	return ctx->queue_table && ctx->weights_table ? 0 : -ENOMEM;
 }
 
-static struct sidra_ctx *create(struct sidra_vm *vm, struct sidra_file *sfile, u32 slot)
+static struct sidra_ctx *sidra_ctx_create(struct sidra_vm *vm, struct sidra_file *sfile, u32 slot)
 {
 	struct sidra_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -107,10 +110,10 @@ static struct sidra_ctx *create(struct sidra_vm *vm, struct sidra_file *sfile, u
 	ctx->generation = 1;
 	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
 	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
-	ret = alloc_tables(ctx);
+	ret = sidra_ctx_alloc_tables(ctx);
 	if (!ret)
 		return ctx;
-	free_tables(ctx);
+	sidra_ctx_free_tables(ctx);
 	sidra_ctx_put(ctx);
 	return ERR_PTR(ret);
 }
@@ -145,14 +148,15 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ret = sidra_user_charge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 	if (ret)
 		return ret;
-	ctx = create(vm, sfile, slot);
+	ctx = sidra_ctx_create(vm, sfile, slot);
 	if (IS_ERR(ctx)) {
 		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 		return PTR_ERR(ctx);
 	}
-	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next_ctx, GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next_ctx,
+			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
-		free_tables(ctx);
+		sidra_ctx_free_tables(ctx);
 		sidra_ctx_put(ctx);
 		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 		return ret;
@@ -160,7 +164,7 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	sdev->ctxs[slot] = ctx;
 	list_add_tail(&ctx->vm_link, &vm->ctxs);
 	sidra_account_contexts(ctx->account, 1);
-	install(ctx);
+	sidra_ctx_install(ctx);
 	args->context = ctx->handle;
 	args->doorbell_offset = sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
 	return 0;
@@ -173,8 +177,11 @@ void sidra_ctx_revoke(struct sidra_ctx *ctx)
 	sidra_map_zap_doorbell(ctx);
 }
 
-/* The comparison is signed: a record of all ones, from a chip that does not answer, must not stay the latest for ever. */
-static void keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
+/*
+ * The comparison is signed: a record of all ones, from a chip that does not answer, must not stay
+ * the latest for ever.
+ */
+static void sidra_ctx_keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
 {
 	if (fault->cause != SIDRA_FAULT_NONE &&
 	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
@@ -183,10 +190,10 @@ static void keep_latest(struct sidra_fault *latest, const struct sidra_fault *fa
 
 void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
 {
-	keep_latest(&ctx->fault, &queue->point.state->fault);
+	sidra_ctx_keep_latest(&ctx->fault, &queue->point.state->fault);
 }
 
-static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
+static struct sidra_fault sidra_ctx_latest_fault(struct sidra_ctx *ctx)
 {
 	struct sidra_fault latest = ctx->fault;
 	struct sidra_queue *queue;
@@ -196,7 +203,7 @@ static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
 		return latest;
 	xa_for_each(&ctx->queues, number, queue)
 		if (sidra_point_stopped(&queue->point))
-			keep_latest(&latest, &queue->point.state->fault);
+			sidra_ctx_keep_latest(&latest, &queue->point.state->fault);
 	return latest;
 }
 
@@ -206,7 +213,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	unsigned long number;
 
 	lockdep_assert_held(&ctx->sdev->lock);
-	ctx->fault = latest_fault(ctx);
+	ctx->fault = sidra_ctx_latest_fault(ctx);
 	WRITE_ONCE(ctx->lost, true);
 	xa_for_each(&ctx->queues, number, queue) {
 		struct sidra_fault *fault = &queue->point.state->fault;
@@ -219,10 +226,13 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	}
 }
 
-/* Makes the context's table entry valid and its doorbell page accessible again: undoes sidra_ctx_revoke(). */
-static void reinstate(struct sidra_ctx *ctx)
+/*
+ * Makes the context's table entry valid and its doorbell page accessible again: undoes
+ * sidra_ctx_revoke().
+ */
+static void sidra_ctx_reinstate(struct sidra_ctx *ctx)
 {
-	install(ctx);
+	sidra_ctx_install(ctx);
 	scoped_guard(mutex, &ctx->sdev->map_lock)
 		ctx->revoked = false;
 	sidra_map_zap_doorbell(ctx);	/* the next access maps the real page */
@@ -247,11 +257,11 @@ void sidra_ctx_resume(struct sidra_ctx *ctx)
 	lockdep_assert_held(&ctx->sdev->lock);
 	xa_for_each(&ctx->queues, number, queue)
 		sidra_queue_resume(ctx, queue);
-	reinstate(ctx);
+	sidra_ctx_reinstate(ctx);
 	sidra_queue_ring_all(ctx);
 }
 
-static void drop_all(struct sidra_ctx *ctx)
+static void sidra_ctx_drop_all(struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue;
 	unsigned long index;
@@ -277,8 +287,8 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
 	sdev->ctxs[ctx->slot] = NULL;
 	list_del(&ctx->vm_link);
-	drop_all(ctx);
-	free_tables(ctx);
+	sidra_ctx_drop_all(ctx);
+	sidra_ctx_free_tables(ctx);
 	sidra_account_contexts(ctx->account, -1);
 	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_CONTEXTS, 1);
 	ctx->dead = true;
@@ -348,7 +358,7 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	args->state = ctx->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
 	args->generation = ctx->generation;
 	args->vm = ctx->vm->handle;
-	args->fault = latest_fault(ctx);
+	args->fault = sidra_ctx_latest_fault(ctx);
 	return 0;
 }
 
@@ -374,11 +384,11 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return -ENOENT;
 	if (!ctx->lost)
 		return 0;
-	ctx->fault = latest_fault(ctx);
+	ctx->fault = sidra_ctx_latest_fault(ctx);
 	xa_for_each(&ctx->queues, number, queue)
 		sidra_queue_drop(ctx, queue);
 	ctx->generation++;
 	WRITE_ONCE(ctx->lost, false);
-	reinstate(ctx);
+	sidra_ctx_reinstate(ctx);
 	return 0;
 }

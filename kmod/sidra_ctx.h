@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A context has a queue table, a weights table, the objects that these refer to, and an address space that others may share. */
+/*
+ * A context has a queue table, a weights table, the objects that these refer to, and an address
+ * space that others may share.
+ */
 #ifndef __SIDRA_CTX_H__
 #define __SIDRA_CTX_H__
 
@@ -30,7 +33,8 @@ struct sidra_user;
  * @lost: the chip has lost it in a reset; also read without the lock
  * @dead: it was destroyed; only its memory is left
  * @revoked: its doorbell must not be rung; protected by sidra_device.map_lock
- * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues, including the loss itself
+ * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues,
+ *         including the loss itself
  * @vm: its address space, with a reference; constant
  * @vm_link: in sidra_vm.ctxs while the chip may use @vm for it
  * @next_weights: where the next allocation of an index begins, as for sidra_vm.next_address
@@ -82,7 +86,10 @@ DEFINE_FREE(sidra_ctx, struct sidra_ctx *, sidra_ctx_put(_T))
 /* Returns the context with a reference, or NULL if the file has no such context. */
 struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle);
 
-/* Returns 0, -ENOENT if it was destroyed meanwhile, or -ESTALE if it is lost. The caller holds sidra_device.lock. */
+/*
+ * Returns 0, -ENOENT if it was destroyed meanwhile, or -ESTALE if it is lost. The caller holds
+ * sidra_device.lock.
+ */
 int sidra_ctx_usable(struct sidra_ctx *ctx);
 
 /* Removes its doorbell page from all mappings. */
@@ -95,12 +102,18 @@ bool sidra_ctx_drained(struct sidra_ctx *ctx);
 void sidra_ctx_resume(struct sidra_ctx *ctx);
 /* Destroys it. On return nothing of it is in flight, and everything that it owned is released. */
 void sidra_ctx_destroy(struct sidra_ctx *ctx);
-/* Keeps the queue's fault record for CONTEXT_QUERY. The chip no longer writes the queue's state page. */
+/*
+ * Keeps the queue's fault record for CONTEXT_QUERY. The chip no longer writes the queue's state
+ * page.
+ */
 void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue);
 
 void sidra_ctx_destroy_all(struct sidra_file *sfile);
 
-/* Writes a table entry that the chip may read at any time, in 64-bit words. The word with the VALID flag is written last. */
+/*
+ * Writes a table entry that the chip may read at any time, in 64-bit words. The word with the VALID
+ * flag is written last.
+ */
 void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset);
 static inline void sidra_entry_revoke(u32 *flags)
 {

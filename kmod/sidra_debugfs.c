@@ -27,7 +27,7 @@ static const struct reg {
 #undef REG
 };
 
-static int regs_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_regs_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_device *sdev = to_sidra(entry->dev);
@@ -41,7 +41,8 @@ static int regs_show(struct seq_file *m, void *unused)
 
 		if (!(regs[i].access & R))
 			continue;
-		value = regs[i].width == 8 ? sidra_read64(sdev, regs[i].offset) : sidra_read32(sdev, regs[i].offset);
+		value = regs[i].width == 8 ? sidra_read64(sdev, regs[i].offset) :
+					     sidra_read32(sdev, regs[i].offset);
 		seq_printf(m, "%-20s %#06x %s %#llx\n", regs[i].name, regs[i].offset,
 			   regs[i].access & W ? "rw" : "r-", value);
 	}
@@ -49,7 +50,7 @@ static int regs_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static int counters_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_counters_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_counters *counters = &to_sidra(entry->dev)->counters;
@@ -69,7 +70,7 @@ static int counters_show(struct seq_file *m, void *unused)
 }
 
 /* Makes the chip copy one half of a page to the other half. */
-static int test_dma_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_device *sdev = to_sidra(entry->dev);
@@ -87,7 +88,8 @@ static int test_dma_show(struct seq_file *m, void *unused)
 		from[i] = i * 7 + (i >> 8);
 		to[i] = 0;
 	}
-	ret = sidra_admin(sdev, SIDRA_ADMIN_TEST_DMA, sdev->chip.bounce_bus, sdev->chip.bounce_bus + size, size);
+	ret = sidra_admin(sdev, SIDRA_ADMIN_TEST_DMA, sdev->chip.bounce_bus,
+			  sdev->chip.bounce_bus + size, size);
 	if (ret)
 		seq_printf(m, "the chip refused to copy %u bytes (%d)\n", size, ret);
 	else if (memcmp(from, to, size))
@@ -97,8 +99,12 @@ static int test_dma_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Shows each context under sidra_device.lock. Its holder may wait for the chip for a second; a signal ends waiting for it. */
-static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
+/*
+ * Shows each context under sidra_device.lock. Its holder may wait for the chip for a second; a
+ * signal ends waiting for it.
+ */
+static int sidra_debugfs_show_contexts(struct seq_file *m,
+				       void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_device *sdev = to_sidra(entry->dev);
@@ -108,14 +114,15 @@ static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, st
 	ret = mutex_lock_interruptible(&sdev->lock);
 	if (ret)
 		return ret;
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) /* on overflow seq_file calls again with a larger buffer */
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m);
+	     slot++) /* on overflow seq_file calls again with a larger buffer */
 		if (sdev->ctxs[slot])
 			show(m, sdev->ctxs[slot]);
 	mutex_unlock(&sdev->lock);
 	return 0;
 }
 
-static void show_context(struct seq_file *m, struct sidra_ctx *ctx)
+static void sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	unsigned int queues = 0, weights = 0, bindings = 0;
 	unsigned long index;
@@ -127,55 +134,61 @@ static void show_context(struct seq_file *m, struct sidra_ctx *ctx)
 		weights++;
 	xa_for_each(&ctx->vm->bindings, index, entry)
 		bindings++;
-	seq_printf(m, "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
-		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok", ctx->fault.cause, queues, weights,
-		   bindings, ctx->vm->ptab.tables);
+	seq_printf(m,
+		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u "
+		   "buffers=%u tables=%llu\n",
+		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok",
+		   ctx->fault.cause, queues, weights, bindings, ctx->vm->ptab.tables);
 }
 
-static int contexts_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_contexts_show(struct seq_file *m, void *unused)
 {
-	return show_contexts(m, show_context);
+	return sidra_debugfs_show_contexts(m, sidra_debugfs_show_context);
 }
 
-static void show_queues(struct seq_file *m, struct sidra_ctx *ctx)
+static void sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
 
 	xa_for_each(&ctx->queues, number, queue)
 		seq_printf(m,
-			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
-			   queue->slot, queue->number, queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
+			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u "
+			   "timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
+			   queue->slot, queue->number,
+			   queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
 			   sidra_queue_capacity(queue), sidra_point_run_state(&queue->point),
-			   READ_ONCE(queue->point.state->parked), sidra_point_timeline(&queue->point),
-			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector->number, READ_ONCE(queue->point.programmed),
-			   queue->point.state->fault.cause);
+			   READ_ONCE(queue->point.state->parked),
+			   sidra_point_timeline(&queue->point),
+			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector->number,
+			   READ_ONCE(queue->point.programmed), queue->point.state->fault.cause);
 }
 
-static int queues_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_queues_show(struct seq_file *m, void *unused)
 {
-	return show_contexts(m, show_queues);
+	return sidra_debugfs_show_contexts(m, sidra_debugfs_show_queues);
 }
 
-static void show_run(void *to, const struct sidra_ptab_run *run)
+static void sidra_debugfs_show_run(void *to, const struct sidra_ptab_run *run)
 {
 	seq_printf(to, "  %#011llx..%#011llx %s %#llx r%c\n", run->va, run->va + run->size - 1,
-		   run->flags & SIDRA_PTE_LOCAL ? "l3 " : "bus", run->bus, run->flags & SIDRA_PTE_WRITE ? 'w' : '-');
+		   run->flags & SIDRA_PTE_LOCAL ? "l3 " : "bus", run->bus,
+		   run->flags & SIDRA_PTE_WRITE ? 'w' : '-');
 }
 
-static void show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
+static void sidra_debugfs_show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	seq_printf(m, "context %u\n", ctx->slot);
-	sidra_ptab_runs(&ctx->vm->ptab, show_run, m);
+	sidra_ptab_runs(&ctx->vm->ptab, sidra_debugfs_show_run, m);
 }
 
-static int page_tables_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_page_tables_show(struct seq_file *m, void *unused)
 {
-	return show_contexts(m, show_page_tables);
+	return sidra_debugfs_show_contexts(m, sidra_debugfs_show_page_tables);
 }
 
 /* Waits like a reader of firmware_log: without a lock, for one second at most. */
-static int log_show(struct seq_file *m, void *unused)
+static int sidra_debugfs_log_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	ssize_t bytes;
@@ -193,16 +206,17 @@ static int log_show(struct seq_file *m, void *unused)
 }
 
 static const struct drm_debugfs_info files[] = {
-	{ "regs", regs_show },
-	{ "counters", counters_show },
-	{ "test_dma", test_dma_show },
-	{ "contexts", contexts_show },
-	{ "queues", queues_show },
-	{ "page_tables", page_tables_show },
+	{ "regs", sidra_debugfs_regs_show },
+	{ "counters", sidra_debugfs_counters_show },
+	{ "test_dma", sidra_debugfs_test_dma_show },
+	{ "contexts", sidra_debugfs_contexts_show },
+	{ "queues", sidra_debugfs_queues_show },
+	{ "page_tables", sidra_debugfs_page_tables_show },
 };
 
 /* "NAME VALUE" */
-static ssize_t reg_write(struct file *filp, const char __user *from, size_t count, loff_t *pos)
+static ssize_t sidra_debugfs_reg_write(struct file *filp, const char __user *from, size_t count,
+				       loff_t *pos)
 {
 	struct sidra_device *sdev = filp->private_data;
 	char text[64], *name = text, *value;
@@ -238,7 +252,7 @@ static ssize_t reg_write(struct file *filp, const char __user *from, size_t coun
 static const struct file_operations reg_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.write = reg_write,
+	.write = sidra_debugfs_reg_write,
 	.llseek = noop_llseek,
 };
 
@@ -246,6 +260,6 @@ void sidra_debugfs_init(struct sidra_device *sdev)
 {
 	drm_debugfs_add_files(&sdev->drm, files, ARRAY_SIZE(files));
 	if (sdev->mailbox.memory)
-		drm_debugfs_add_file(&sdev->drm, "log", log_show, NULL);
+		drm_debugfs_add_file(&sdev->drm, "log", sidra_debugfs_log_show, NULL);
 	debugfs_create_file("reg", 0200, sdev->drm.debugfs_root, sdev, &reg_fops);
 }

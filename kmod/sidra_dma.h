@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Requirements on DMA mappings: they last long, and the chip must access the very memory that the application sees. */
+/*
+ * Requirements on DMA mappings: they last long, and the chip must access the very memory that the
+ * application sees.
+ */
 #ifndef __SIDRA_DMA_H__
 #define __SIDRA_DMA_H__
 
@@ -16,7 +19,7 @@
 #error "The sidra driver needs a kernel with pages of 4 KiB, as the chip's page tables have them."
 #endif
 #ifndef __LITTLE_ENDIAN
-#error "The sidra driver needs a little-endian machine: it writes the chip's tables as they lie in memory."
+#error "The sidra driver needs a little-endian machine: tables are written as they lie in memory."
 #endif
 
 /* Requirement on the machine that it runs on: DMA is coherent with the CPU's caches. */
@@ -25,12 +28,16 @@ static inline bool sidra_dma_coherent(struct device *dev)
 	return dev_is_dma_coherent(dev);
 }
 
-/* The driver refuses memory that needs synchronisation, so two mappings of the same pages do not disturb each other. */
+/*
+ * The driver refuses memory that needs synchronisation, so two mappings of the same pages do not
+ * disturb each other.
+ */
 #define SIDRA_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /*
- * Whether the mapping uses a bounce buffer. Behind a translating IOMMU dma_need_sync() may be true for any memory (it is, in
- * kernels with DMA debugging), but only parts of pages are bounced there, and the driver maps whole pages.
+ * Whether the mapping uses a bounce buffer. Behind a translating IOMMU dma_need_sync() may be true
+ * for any memory (it is, in kernels with DMA debugging), but only parts of pages are bounced there,
+ * and the driver maps whole pages.
  */
 static inline bool sidra_dma_bounced(struct device *dev, dma_addr_t address)
 {

@@ -26,7 +26,7 @@
 static dev_t node_base;
 static DEFINE_IDA(ordinals);
 
-static char *node_devnode(const struct device *dev, umode_t *mode)
+static char *sidra_drv_node_devnode(const struct device *dev, umode_t *mode)
 {
 	if (mode)
 		*mode = 0660;
@@ -35,12 +35,13 @@ static char *node_devnode(const struct device *dev, umode_t *mode)
 
 static struct class node_class = {
 	.name = "sidra",
-	.devnode = node_devnode,
+	.devnode = sidra_drv_node_devnode,
 	.dev_groups = sidra_node_groups,
 };
 
 static struct drm_driver sidra_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
+	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
+		DRIVER_SYNCOBJ_TIMELINE,
 	.open = sidra_open,
 	.postclose = sidra_postclose,
 	.show_fdinfo = sidra_show_fdinfo,
@@ -50,20 +51,22 @@ static struct drm_driver sidra_driver = {
 	.fops = &sidra_fops,
 	.name = "sidra",
 	.desc = "SIDRA memristor accelerator",
-	SIDRA_DRM_DATE
-	.major = SIDRA_UAPI_VERSION_MAJOR,
+	SIDRA_DRM_DATE.major = SIDRA_UAPI_VERSION_MAJOR,
 	.minor = SIDRA_UAPI_VERSION_MINOR,
 };
 
 /* ---- Node ---- */
 
-static void node_release(struct device *node)
+static void sidra_drv_node_release(struct device *node)
 {
 	drm_dev_put(&container_of(node, struct sidra_device, node)->drm);
 }
 
-/* Called last in probe, because the node can be opened from then on. accel_open() finds the device by the minor. */
-static int node_add(struct sidra_device *sdev)
+/*
+ * Called last in probe, because the node can be opened from then on. accel_open() finds the device
+ * by the minor.
+ */
+static int sidra_drv_node_add(struct sidra_device *sdev)
 {
 	int ret;
 
@@ -71,7 +74,7 @@ static int node_add(struct sidra_device *sdev)
 	drm_dev_get(&sdev->drm);
 	sdev->node.class = &node_class;
 	sdev->node.parent = &sdev->pdev->dev;
-	sdev->node.release = node_release;
+	sdev->node.release = sidra_drv_node_release;
 	sdev->node.devt = MKDEV(MAJOR(node_base), sdev->drm.accel->index);
 	cdev_init(&sdev->cdev, &sidra_fops);
 	sdev->cdev.owner = THIS_MODULE;
@@ -85,7 +88,7 @@ static int node_add(struct sidra_device *sdev)
 
 /* ---- Start ---- */
 
-static void wq_destroy(struct drm_device *drm, void *unused)
+static void sidra_drv_wq_destroy(struct drm_device *drm, void *unused)
 {
 	struct sidra_device *sdev = to_sidra(drm);
 
@@ -95,14 +98,16 @@ static void wq_destroy(struct drm_device *drm, void *unused)
 		destroy_workqueue(sdev->wq);
 }
 
-static int init_software(struct sidra_device *sdev)
+static int sidra_drv_init_software(struct sidra_device *sdev)
 {
 	int ret;
 
-	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?: drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
-	      drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?: drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
-	      sidra_telemetry_init(sdev) ?:
-	      drmm_add_action_or_reset(&sdev->drm, wq_destroy, NULL);
+	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
+		sidra_telemetry_init(sdev) ?:
+		drmm_add_action_or_reset(&sdev->drm, sidra_drv_wq_destroy, NULL);
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&sdev->bos);
@@ -115,11 +120,12 @@ static int init_software(struct sidra_device *sdev)
 	init_completion(&sdev->chip.admin_done);
 	sidra_firmware_init(sdev);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	sdev->fence_wq = alloc_workqueue("sidra-fence", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	sdev->fence_wq = alloc_workqueue("sidra-fence", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+					 0);
 	return sdev->wq && sdev->fence_wq ? 0 : -ENOMEM;
 }
 
-static int init_pci(struct sidra_device *sdev)
+static int sidra_drv_init_pci(struct sidra_device *sdev)
 {
 	struct pci_dev *pdev = sdev->pdev;
 	int ret;
@@ -132,7 +138,8 @@ static int init_pci(struct sidra_device *sdev)
 		return ret;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	if (!sidra_dma_coherent(&pdev->dev))
-		return dev_err_probe(&pdev->dev, -EOPNOTSUPP, "DMA is not cache-coherent on this machine\n");
+		return dev_err_probe(&pdev->dev, -EOPNOTSUPP,
+				     "DMA is not cache-coherent on this machine\n");
 	if (pci_resource_len(pdev, SIDRA_BAR_REGS) < SIDRA_BAR_REGS_SIZE)
 		return -ENODEV;
 	sdev->regs_base = pci_resource_start(pdev, SIDRA_BAR_REGS);
@@ -142,18 +149,20 @@ static int init_pci(struct sidra_device *sdev)
 	return pcim_request_region(pdev, SIDRA_BAR_L3, "sidra-l3");
 }
 
-static int init_memory(struct sidra_device *sdev)
+static int sidra_drv_init_memory(struct sidra_device *sdev)
 {
 	struct device *dev = &sdev->pdev->dev;
 
 	sdev->ctx_table = dmam_alloc_coherent(dev, SIDRA_CONTEXTS_MAX * sizeof(*sdev->ctx_table),
 					      &sdev->ctx_table_bus, GFP_KERNEL);
-	sdev->chip.bounce = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.bounce_bus, GFP_KERNEL);
-	sdev->chip.headers = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.headers_bus, GFP_KERNEL);
+	sdev->chip.bounce = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.bounce_bus,
+						GFP_KERNEL);
+	sdev->chip.headers = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.headers_bus,
+						 GFP_KERNEL);
 	return sdev->ctx_table && sdev->chip.bounce && sdev->chip.headers ? 0 : -ENOMEM;
 }
 
-static void set_held(struct sidra_device *sdev, bool held)
+static void sidra_drv_set_held(struct sidra_device *sdev, bool held)
 {
 	lockdep_assert_held(&sdev->lock);
 	WRITE_ONCE(sdev->held, held);
@@ -164,34 +173,35 @@ static void set_held(struct sidra_device *sdev, bool held)
 }
 
 /* Stops the device for good, and wakes everybody who waits for it. */
-static void stop_for_good(struct sidra_device *sdev)
+static void sidra_drv_stop_for_good(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
 	if (sdev->gone)
 		return;
-	WRITE_ONCE(sdev->gone, true);	/* before anybody is woken, so that calls fail with -ENODEV */
+	/* Before anybody is woken, so that calls fail with -ENODEV */
+	WRITE_ONCE(sdev->gone, true);
 	sidra_stop_device(sdev);
-	set_held(sdev, false);
+	sidra_drv_set_held(sdev, false);
 }
 
 /*
- * Ends all jobs before drm_dev_unplug(). That waits for everybody inside drm_dev_enter(), and in any driver somebody may
- * wait in there for the fence of one of these jobs.
+ * Ends all jobs before drm_dev_unplug(). That waits for everybody inside drm_dev_enter(), and in
+ * any driver somebody may wait in there for the fence of one of these jobs.
  */
-static void unplug_device(struct sidra_device *sdev)
+static void sidra_drv_unplug_device(struct sidra_device *sdev)
 {
 	scoped_guard(mutex, &sdev->lock)
-		stop_for_good(sdev);
+		sidra_drv_stop_for_good(sdev);
 	drm_dev_unplug(&sdev->drm);
 }
 
 /* Undoes probe. On return the chip accesses no memory, and nothing is mapped for it. */
-static void stop(struct sidra_device *sdev)
+static void sidra_drv_stop(struct sidra_device *sdev)
 {
 	u32 slot;
 
 	scoped_guard(mutex, &sdev->lock) {
-		stop_for_good(sdev);
+		sidra_drv_stop_for_good(sdev);
 		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 			struct sidra_ctx *ctx = sdev->ctxs[slot];
 
@@ -208,7 +218,7 @@ static void stop(struct sidra_device *sdev)
 	sidra_gem_unmap_all(sdev);
 }
 
-static int start(struct sidra_device *sdev)
+static int sidra_drv_start(struct sidra_device *sdev)
 {
 	sidra_limits_default(sdev);
 	sidra_chip_enable(sdev);
@@ -227,17 +237,21 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	sdev->pdev = pdev;
 	sdev->ordinal = -1;
 	pci_set_drvdata(pdev, sdev);
-	ret = init_software(sdev);
+	ret = sidra_drv_init_software(sdev);
 	if (ret)
 		return ret;
-	ret = init_pci(sdev) ?: sidra_chip_init(sdev) ?: sidra_l3_init(sdev) ?: init_memory(sdev) ?:
-	      sidra_mailbox_alloc(sdev) ?: sidra_irq_init(sdev);
+	ret = sidra_drv_init_pci(sdev) ?:
+		sidra_chip_init(sdev) ?:
+		sidra_l3_init(sdev) ?:
+		sidra_drv_init_memory(sdev) ?:
+		sidra_mailbox_alloc(sdev) ?:
+					      sidra_irq_init(sdev);
 	if (ret)
 		return ret;
 	pci_set_master(pdev);
 	sidra_coredump_init(sdev);
 	sidra_sysfs_init(sdev);
-	ret = start(sdev);
+	ret = sidra_drv_start(sdev);
 	if (ret)
 		goto err_stop;
 	ret = ida_alloc_max(&ordinals, ACCEL_MAX_MINORS - 1, GFP_KERNEL);
@@ -248,25 +262,25 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = drm_dev_register(&sdev->drm, 0);
 	if (ret)
 		goto err_ordinal;
-	ret = node_add(sdev);
+	ret = sidra_drv_node_add(sdev);
 	if (ret)
 		goto err_unregister;
 	pci_save_state(pdev);	/* restored by sidra_slot_reset() */
 	sidra_events_begin(sdev);
 	sidra_firmware_begin(sdev);
 	sidra_hwmon_begin(sdev);
-	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
-		 sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
+	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n",
+		 sdev->ordinal, sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
 		 sdev->chip.info.hw_version & 0xffff, sdev->chip.vectors);
 	return 0;
 
 err_unregister:
 	sidra_sysfs_end(sdev);	/* the attributes may have existed, and been read */
-	unplug_device(sdev);
+	sidra_drv_unplug_device(sdev);
 err_ordinal:
 	ida_free(&ordinals, sdev->ordinal);
 err_stop:
-	stop(sdev);
+	sidra_drv_stop(sdev);
 	return ret;
 }
 
@@ -279,9 +293,10 @@ static void sidra_remove(struct pci_dev *pdev)
 	sidra_hwmon_end(sdev);
 	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
-	ida_free(&ordinals, sdev->ordinal);	/* not with the last file, so that a device that is bound again gets it */
-	unplug_device(sdev);
-	stop(sdev);
+	/* Not with the last file, so that a device that is bound again gets it */
+	ida_free(&ordinals, sdev->ordinal);
+	sidra_drv_unplug_device(sdev);
+	sidra_drv_stop(sdev);
 	put_device(&sdev->node);
 }
 
@@ -293,48 +308,51 @@ static void sidra_shutdown(struct pci_dev *pdev)
 	sidra_stop_device(sdev);
 }
 
-/* ---- Suspend and bus reset: calls wait until the device continues; cells and L3 keep their contents ---- */
+/*
+ * ---- Suspend and bus reset: calls wait until the device continues; cells and L3 keep their
+ * contents ----
+ */
 
-static void hold_by(struct pci_dev *pdev, void (*stop_device)(struct sidra_device *sdev))
+static void sidra_drv_hold_by(struct pci_dev *pdev, void (*stop_device)(struct sidra_device *sdev))
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	guard(mutex)(&sdev->lock);
 	stop_device(sdev);
-	set_held(sdev, true);
+	sidra_drv_set_held(sdev, true);
 }
 
-static void hold(struct pci_dev *pdev)
+static void sidra_drv_hold(struct pci_dev *pdev)
 {
-	hold_by(pdev, sidra_stop_device);
+	sidra_drv_hold_by(pdev, sidra_stop_device);
 }
 
-static int resume(struct pci_dev *pdev)
+static int sidra_drv_resume(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 	int ret;
 
 	guard(mutex)(&sdev->lock);
 	ret = sidra_resume_device(sdev);
-	set_held(sdev, false);
+	sidra_drv_set_held(sdev, false);
 	return ret;
 }
 
 static int sidra_suspend(struct device *dev)
 {
-	hold_by(to_pci_dev(dev), sidra_suspend_device);
+	sidra_drv_hold_by(to_pci_dev(dev), sidra_suspend_device);
 	return 0;
 }
 
 static int sidra_resume(struct device *dev)
 {
-	return resume(to_pci_dev(dev));
+	return sidra_drv_resume(to_pci_dev(dev));
 }
 
 /* Suspend to disk: the chip loses power and the contents of L3, so all contexts are lost. */
 static int sidra_freeze(struct device *dev)
 {
-	hold(to_pci_dev(dev));
+	sidra_drv_hold(to_pci_dev(dev));
 	return 0;
 }
 
@@ -349,19 +367,19 @@ static const struct dev_pm_ops sidra_pm_ops = {
 
 static void sidra_bus_resume(struct pci_dev *pdev)
 {
-	resume(pdev);	/* if it fails, calls fail, and check the link again */
+	sidra_drv_resume(pdev);	/* if it fails, calls fail, and check the link again */
 }
 
 /* ---- Bus errors (AER). The kernel counts corrected ones without the driver ---- */
 
 /* The device will not be resumed, so calls must not wait for that. */
-static pci_ers_result_t give_up(struct pci_dev *pdev)
+static pci_ers_result_t sidra_drv_give_up(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	guard(mutex)(&sdev->lock);
 	sidra_stop_device(sdev);
-	set_held(sdev, false);
+	sidra_drv_set_held(sdev, false);
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
@@ -371,16 +389,18 @@ static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_s
 
 	/* Under one lock: whoever sees the dump also sees that the contexts are lost. */
 	guard(mutex)(&sdev->lock);
-	sidra_coredump(sdev, "bus-error", "%s", state == pci_channel_io_normal ? "not fatal" : "fatal");
+	sidra_coredump(sdev, "bus-error", "%s",
+		       state == pci_channel_io_normal ? "not fatal" : "fatal");
 	sidra_stop_device(sdev);
-	set_held(sdev, state != pci_channel_io_perm_failure);
+	sidra_drv_set_held(sdev, state != pci_channel_io_perm_failure);
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER : PCI_ERS_RESULT_NEED_RESET;
+	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER :
+						PCI_ERS_RESULT_NEED_RESET;
 }
 
 /* Used instead of sidra_chip_answers(), which is false until the kernel has resumed the device. */
-static bool has_identity(struct pci_dev *pdev)
+static bool sidra_drv_has_identity(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
@@ -389,14 +409,14 @@ static bool has_identity(struct pci_dev *pdev)
 
 static pci_ers_result_t sidra_mmio_enabled(struct pci_dev *pdev)
 {
-	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
+	return sidra_drv_has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
 	pci_save_state(pdev);	/* restoring discards the saved state */
-	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : give_up(pdev);
+	return sidra_drv_has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : sidra_drv_give_up(pdev);
 }
 
 static const struct pci_error_handlers sidra_error_handlers = {
@@ -404,7 +424,8 @@ static const struct pci_error_handlers sidra_error_handlers = {
 	.mmio_enabled = sidra_mmio_enabled,
 	.slot_reset = sidra_slot_reset,
 	.resume = sidra_bus_resume,
-	.reset_prepare = hold,		/* function-level reset that an administrator requested */
+	/* Function-level reset that an administrator requested */
+	.reset_prepare = sidra_drv_hold,
 	.reset_done = sidra_bus_resume,
 };
 

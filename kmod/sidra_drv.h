@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The device and its open files. Order of locks, outermost first:
- *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
- *   sidra_queue.fence_lock > sidra_queue.submit_lock;
- *   sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock > sidra_device.bo_lock;
- *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
- *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no other lock is taken under
- *   these;
- *   sidra_firmware.update_lock > sidra_mailbox.lock: no other lock is held with these;
- *   sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with these;
- *   any lock > sidra_mailbox.gate.
- * Signalling a fence needs only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock; no memory is allocated under
- * them. Under sidra_device.lock no user memory is accessed, and mmap_lock is not taken.
+ * The device and its open files. Order of locks, outermost first: sidra_device.lock >
+ * sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
+ * sidra_queue.fence_lock > sidra_queue.submit_lock; sidra_bo.dma_lock > sidra_device.bo_lock;
+ * sidra_device.lock > sidra_device.bo_lock; sidra_device.lock, mmap_lock > sidra_device.map_lock;
+ * sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
+ * other lock is taken under these; sidra_firmware.update_lock > sidra_mailbox.lock: no other lock
+ * is held with these; sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with
+ * these; any lock > sidra_mailbox.gate. Signalling a fence needs only master_lock, submit_lock,
+ * sidra_vector.lock and sidra_job.lock; no memory is allocated under them. Under sidra_device.lock
+ * no user memory is accessed, and mmap_lock is not taken.
  *
- * Access to the chip is allowed to calls under sidra_device.lock after sidra_check_link() has succeeded, and, unless
- * sidra_device.stopped is set, to whoever rings a doorbell under submit_lock or arms the chip under sidra_vector.lock. Removal
- * first stops the device, which ends all jobs, and then unplugs it. So drm_dev_enter() is only needed for short register
- * reads without these locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code in there must
- * not wait for a fence, a user page, a signal or a lock that is held for long, and no fence may depend on entering.
+ * Access to the chip is allowed to calls under sidra_device.lock after sidra_check_link() has
+ * succeeded, and, unless sidra_device.stopped is set, to whoever rings a doorbell under submit_lock
+ * or arms the chip under sidra_vector.lock. Removal first stops the device, which ends all jobs,
+ * and then unplugs it. So drm_dev_enter() is only needed for short register reads without these
+ * locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code in
+ * there must not wait for a fence, a user page, a signal or a lock that is held for long, and no
+ * fence may depend on entering.
  */
 #ifndef __SIDRA_DRV_H__
 #define __SIDRA_DRV_H__
@@ -60,7 +60,9 @@
 
 struct sidra_ctx;
 
-/* Counters for debugfs. Tests assert them, because they do not depend on the speed of the machine. */
+/*
+ * Counters for debugfs. Tests assert them, because they do not depend on the speed of the machine.
+ */
 struct sidra_counters {
 	atomic64_t mmio_writes;
 	atomic64_t mmio_reads;
@@ -70,7 +72,8 @@ struct sidra_counters {
 	atomic64_t submits;		/* SUBMIT by ioctl or uring_cmd */
 	atomic64_t submit_allocations;	/* memory allocations by them */
 	atomic64_t device_resets;
-	atomic64_t rechecks;		/* periodic checks that found a due waiter: an interrupt was lost */
+	/* Periodic checks that found a due waiter: an interrupt was lost */
+	atomic64_t rechecks;
 };
 
 /**
@@ -102,7 +105,10 @@ struct sidra_device {
 	struct pci_dev *pdev;
 	phys_addr_t regs_base;	/* of BAR0 */
 
-	/* Protects the chip's tables, the admin channel, contexts and their objects, @store, @link_gone, @stopped. */
+	/*
+	 * Protects the chip's tables, the admin channel, contexts and their objects, @store,
+	 * @link_gone, @stopped.
+	 */
 	struct mutex lock;
 	struct sidra_chip chip;
 	struct sidra_hw_context *ctx_table;
@@ -112,9 +118,12 @@ struct sidra_device {
 	u32 queue_count;
 	struct sidra_store store;
 	bool link_gone;
-	unsigned long link_retry;	/* jiffies before which a chip that answers but is not ready is not reset again */
-	bool stopped;		/* the driver must not access the chip, until it is resumed if ever */
-	bool gone;		/* stopped for good: remove() has begun, and every call that fails returns -ENODEV */
+	/* Jiffies before which a chip that answers but is not ready is not reset again */
+	unsigned long link_retry;
+	/* The driver must not access the chip, until it is resumed if ever */
+	bool stopped;
+	/* Stopped for good: remove() has begun, and every call that fails returns -ENODEV */
+	bool gone;
 	bool held;		/* stopped temporarily, by a bus reset or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 
@@ -125,7 +134,10 @@ struct sidra_device {
 	struct sidra_l3 l3;
 	struct sidra_limits limits;
 
-	/* Protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may show. */
+	/*
+	 * Protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may
+	 * show.
+	 */
 	struct mutex map_lock;
 
 	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];
@@ -203,15 +215,18 @@ int sidra_open(struct drm_device *drm, struct drm_file *file);
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void sidra_postclose(struct drm_device *drm, struct drm_file *file);
 
-/* Returns 0, or -ENODEV while the link is gone; every context is lost then. The caller holds sidra_device.lock. */
+/*
+ * Returns 0, or -ENODEV while the link is gone; every context is lost then. The caller holds
+ * sidra_device.lock.
+ */
 int sidra_check_link(struct sidra_device *sdev);
 
 /*
- * Holds sidra_device.lock until the end of a block. Another holder may wait seconds for a chip that does not answer, so a
- * fatal signal ends the wait for the lock: @error is -EINTR then.
+ * Holds sidra_device.lock until the end of a block. Another holder may wait seconds for a chip that
+ * does not answer, so a fatal signal ends the wait for the lock: @error is -EINTR then.
  *   CLASS(sidra_lock, locked)(sdev): takes the lock, for calls that also work without the chip
- *   CLASS(sidra_call, call)(sdev): waits for the end of a suspend or reset, takes the lock, and checks that the chip answers;
- *                                  if not, @error is -ENODEV
+ *   CLASS(sidra_call, call)(sdev): waits for the end of a suspend or reset, takes the lock, and
+ *                                  checks that the chip answers; if not, @error is -ENODEV
  */
 struct sidra_locked {
 	struct sidra_device *sdev;
@@ -227,8 +242,10 @@ static inline void sidra_unlock(const struct sidra_locked *locked)
 		mutex_unlock(&locked->sdev->lock);
 }
 
-DEFINE_CLASS(sidra_lock, struct sidra_locked, sidra_unlock(&_T), sidra_lock(sdev), struct sidra_device *sdev)
-DEFINE_CLASS(sidra_call, struct sidra_locked, sidra_unlock(&_T), sidra_begin_call(sdev), struct sidra_device *sdev)
+DEFINE_CLASS(sidra_lock, struct sidra_locked, sidra_unlock(&_T), sidra_lock(sdev),
+	     struct sidra_device *sdev)
+DEFINE_CLASS(sidra_call, struct sidra_locked, sidra_unlock(&_T), sidra_begin_call(sdev),
+	     struct sidra_device *sdev)
 
 /* Checks whether the chip answers: 0 or -errno, as for CLASS(sidra_call). */
 static inline int sidra_check_device(struct sidra_device *sdev)

@@ -13,7 +13,8 @@ void sidra_epochs_begin(struct sidra_epochs *epochs, u32 epoch, u64 retired)
 	epochs->ended[epochs->count % SIDRA_QUEUE_EPOCHS_KEPT].epoch = epochs->current_epoch;
 	epochs->ended[epochs->count % SIDRA_QUEUE_EPOCHS_KEPT].retired = retired;
 	epochs->count++;
-	smp_store_release(&epochs->current_epoch, epoch);	/* after the end of the former epoch was recorded */
+	/* After the end of the former epoch was recorded */
+	smp_store_release(&epochs->current_epoch, epoch);
 }
 
 bool sidra_epochs_retired(struct sidra_epochs *epochs, u32 epoch, u64 value)

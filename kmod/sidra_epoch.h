@@ -11,7 +11,8 @@
 /**
  * struct sidra_epochs - the epoch that runs, and how the last ones ended
  * @lock: protects @ended and @count; innermost
- * @current_epoch: number of the epoch that runs; the state page, which the device can write, has a copy
+ * @current_epoch: number of the epoch that runs; the state page, which the device can write, has a
+ *                 copy
  * @ended: the epochs that ended last, as a ring, with their final timelines
  * @count: number of epochs that have ended
  */
@@ -27,7 +28,9 @@ struct sidra_epochs {
 
 void sidra_epochs_init(struct sidra_epochs *epochs, u32 first);
 
-/* Ends the epoch that runs, in which packets before @retired have retired, and begins another one. */
+/*
+ * Ends the epoch that runs, in which packets before @retired have retired, and begins another one.
+ */
 void sidra_epochs_begin(struct sidra_epochs *epochs, u32 epoch, u64 retired);
 
 /* Whether an epoch that has ended is known, and had reached @value. */
@@ -35,7 +38,9 @@ bool sidra_epochs_retired(struct sidra_epochs *epochs, u32 epoch, u64 value);
 
 static inline u32 sidra_epochs_current(const struct sidra_epochs *epochs)
 {
-	/* Pairs with the release in sidra_epochs_begin(): what ended before this epoch is recorded. */
+	/*
+	 * Pairs with the release in sidra_epochs_begin(): what ended before this epoch is recorded.
+	 */
 	return smp_load_acquire(&epochs->current_epoch);
 }
 

@@ -8,7 +8,8 @@
 #define TEXT	40
 
 /* @what: name of an additional number, or NULL. */
-static void send(struct sidra_device *sdev, const char *event, u32 cause, const char *what, u32 number)
+static void sidra_event_send(struct sidra_device *sdev, const char *event, u32 cause,
+			     const char *what, u32 number)
 {
 	char texts[3][TEXT], *env[4] = {};
 	unsigned int count = 0;
@@ -23,7 +24,7 @@ static void send(struct sidra_device *sdev, const char *event, u32 cause, const 
 }
 
 /* Takes a lost context that has not been reported yet: its number, or SIDRA_CONTEXTS_MAX. */
-static u32 take_lost(struct sidra_events *events, u32 *cause)
+static u32 sidra_event_take_lost(struct sidra_events *events, u32 *cause)
 {
 	u32 context;
 
@@ -36,14 +37,14 @@ static u32 take_lost(struct sidra_events *events, u32 *cause)
 	return context;
 }
 
-static u32 take_reset(struct sidra_events *events)
+static u32 sidra_event_take_reset(struct sidra_events *events)
 {
 	guard(spinlock_irqsave)(&events->lock);
 	return xchg(&events->reset, SIDRA_FAULT_NONE);
 }
 
 /* Keeps the event for later, unless there was a newer one. */
-static void put_back_reset(struct sidra_events *events, u32 cause)
+static void sidra_event_put_back_reset(struct sidra_events *events, u32 cause)
 {
 	guard(spinlock_irqsave)(&events->lock);
 	if (events->reset == SIDRA_FAULT_NONE)
@@ -51,35 +52,35 @@ static void put_back_reset(struct sidra_events *events, u32 cause)
 }
 
 /* The event contains the new generation, so it is delayed while the device is held. */
-static void send_reset(struct sidra_device *sdev)
+static void sidra_event_send_reset(struct sidra_device *sdev)
 {
 	struct sidra_events *events = &sdev->events;
-	u32 cause = take_reset(events), generation = 0;
+	u32 cause = sidra_event_take_reset(events), generation = 0;
 	int ret;
 
 	if (cause == SIDRA_FAULT_NONE)
 		return;
 	ret = sidra_generation_read(sdev, &generation);
 	if (ret == -EAGAIN)
-		put_back_reset(events, cause);
+		sidra_event_put_back_reset(events, cause);
 	else
-		send(sdev, "reset", cause, ret ? NULL : "SIDRA_GENERATION", generation);
+		sidra_event_send(sdev, "reset", cause, ret ? NULL : "SIDRA_GENERATION", generation);
 }
 
-static void event_work(struct work_struct *work)
+static void sidra_event_work(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, events.work);
 	u32 context, cause;
 
-	while ((context = take_lost(&sdev->events, &cause)) < SIDRA_CONTEXTS_MAX)
-		send(sdev, "context-lost", cause, "SIDRA_CONTEXT", context);
-	send_reset(sdev);
+	while ((context = sidra_event_take_lost(&sdev->events, &cause)) < SIDRA_CONTEXTS_MAX)
+		sidra_event_send(sdev, "context-lost", cause, "SIDRA_CONTEXT", context);
+	sidra_event_send_reset(sdev);
 }
 
 void sidra_events_init(struct sidra_device *sdev)
 {
 	spin_lock_init(&sdev->events.lock);
-	INIT_WORK(&sdev->events.work, event_work);
+	INIT_WORK(&sdev->events.work, sidra_event_work);
 }
 
 void sidra_events_begin(struct sidra_device *sdev)

@@ -52,7 +52,7 @@ struct sidra_locked sidra_lock(struct sidra_device *sdev)
 	return (struct sidra_locked){ .sdev = sdev, .error = mutex_lock_killable(&sdev->lock) };
 }
 
-static int wait_while_held(struct sidra_device *sdev)
+static int sidra_file_wait_while_held(struct sidra_device *sdev)
 {
 	long left = wait_event_killable_timeout(sdev->held_wait, !READ_ONCE(sdev->held),
 						msecs_to_jiffies(HELD_TIMEOUT_MS));
@@ -62,12 +62,12 @@ static int wait_while_held(struct sidra_device *sdev)
 	return left ? -EINTR : -ENODEV;
 }
 
-static int lock_when_not_held(struct sidra_device *sdev)
+static int sidra_file_lock_when_not_held(struct sidra_device *sdev)
 {
 	int ret;
 
 	for (;;) {
-		ret = wait_while_held(sdev) ?: mutex_lock_killable(&sdev->lock);
+		ret = sidra_file_wait_while_held(sdev) ?: mutex_lock_killable(&sdev->lock);
 		if (ret || !sdev->held)
 			return ret;
 		mutex_unlock(&sdev->lock);
@@ -76,7 +76,7 @@ static int lock_when_not_held(struct sidra_device *sdev)
 
 struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
 {
-	struct sidra_locked locked = { .sdev = sdev, .error = lock_when_not_held(sdev) };
+	struct sidra_locked locked = { .sdev = sdev, .error = sidra_file_lock_when_not_held(sdev) };
 
 	if (locked.error)
 		return locked;
@@ -88,7 +88,7 @@ struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
 
 /* ---- fdinfo ---- */
 
-static void show_memory(struct drm_printer *p, struct drm_file *file)
+static void sidra_file_show_memory(struct drm_printer *p, struct drm_file *file)
 {
 	struct drm_memory_stats host = {}, local = {};
 	struct drm_gem_object *obj;
@@ -97,7 +97,8 @@ static void show_memory(struct drm_printer *p, struct drm_file *file)
 	scoped_guard(spinlock, &file->table_lock)
 		idr_for_each_entry(&file->object_idr, obj, handle) {
 			struct sidra_bo *bo = to_sidra_bo(obj);
-			struct drm_memory_stats *stats = bo->kind == SIDRA_BO_LOCAL ? &local : &host;
+			struct drm_memory_stats *stats = bo->kind == SIDRA_BO_LOCAL ? &local :
+										      &host;
 
 			if (drm_gem_object_is_shared_for_memory_stats(obj))
 				stats->shared += obj->size;
@@ -115,7 +116,7 @@ void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	struct sidra_file *sfile = file->driver_priv;
 
 	sidra_account_show(&sfile->account, p);
-	show_memory(p, file);
+	sidra_file_show_memory(p, file);
 }
 
 /* ---- Open and close ---- */
@@ -152,7 +153,8 @@ void sidra_postclose(struct drm_device *drm, struct drm_file *file)
 	xa_destroy(&sfile->vms);
 	xa_destroy(&sfile->ctxs);
 	sidra_user_put(sfile->sdev, sfile->user);
-	__free_page(sfile->dummy);	/* no mapping shows it, because a mapping keeps the file open */
+	/* No mapping shows it, because a mapping keeps the file open */
+	__free_page(sfile->dummy);
 	kfree(sfile);
 }
 
@@ -160,7 +162,9 @@ static int sidra_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
 
-	/* Before DRM closes the handles: that would unbind and quiesce every buffer individually. */
+	/*
+	 * Before DRM closes the handles: that would unbind and quiesce every buffer individually.
+	 */
 	sidra_ctx_destroy_all(file->driver_priv);
 	sidra_vm_destroy_file(file->driver_priv);
 	return drm_release(inode, filp);
@@ -178,7 +182,9 @@ struct sidra_ioctl_desc {
 #define SIDRA_DEF(number, name) \
 	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
 		.call = sidra_##name##_ioctl, \
-		.size = _IOC_SIZE(SIDRA_IOCTL_##number) + BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) }
+		.size = _IOC_SIZE(SIDRA_IOCTL_##number) + \
+			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) \
+	}
 
 static const struct sidra_ioctl_desc sidra_ioctls[] = {
 	SIDRA_DEF(DEVICE_QUERY, device_query),
@@ -213,20 +219,23 @@ static const struct sidra_ioctl_desc sidra_ioctls[] = {
 	SIDRA_DEF(WEIGHTS_REPORT, weights_report),
 };
 
-static bool is_driver_call(unsigned int cmd)
+static bool sidra_file_is_driver_call(unsigned int cmd)
 {
-	return _IOC_TYPE(cmd) == DRM_IOCTL_BASE && _IOC_NR(cmd) >= DRM_COMMAND_BASE && _IOC_NR(cmd) < DRM_COMMAND_END;
+	return _IOC_TYPE(cmd) == DRM_IOCTL_BASE && _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
+		_IOC_NR(cmd) < DRM_COMMAND_END;
 }
 
 /* Not drm_ioctl(), which ignores what it does not know of a larger struct. */
-static long driver_call(struct file *filp, unsigned int cmd, u64 arg)
+static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 {
 	unsigned int number = _IOC_NR(cmd) - DRM_COMMAND_BASE;
-	const struct sidra_ioctl_desc *ioctl = &sidra_ioctls[array_index_nospec(number, ARRAY_SIZE(sidra_ioctls))];
+	const struct sidra_ioctl_desc *ioctl =
+		&sidra_ioctls[array_index_nospec(number, ARRAY_SIZE(sidra_ioctls))];
 	u64 args[ARGS_MAX / sizeof(u64)];
 	long ret;
 
-	if (number >= ARRAY_SIZE(sidra_ioctls) || !ioctl->call || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
+	if (number >= ARRAY_SIZE(sidra_ioctls) || !ioctl->call ||
+	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
 		return -ENOTTY;
 	if (_IOC_SIZE(cmd) < ioctl->size)
 		return -EINVAL;
@@ -245,8 +254,14 @@ static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct sidra_file *sfile = file->driver_priv;
 
 	atomic64_inc(&sfile->sdev->counters.ioctls);
-	/* Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or a page. */
-	return sidra_answer(sfile->sdev, is_driver_call(cmd) ? driver_call(filp, cmd, arg) : drm_ioctl(filp, cmd, arg));
+	/*
+	 * Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or
+	 * a page.
+	 */
+	return sidra_answer(sfile->sdev,
+			    sidra_file_is_driver_call(cmd) ?
+				    sidra_file_driver_call(filp, cmd, arg) :
+				    drm_ioctl(filp, cmd, arg));
 }
 
 const struct file_operations sidra_fops = {

@@ -7,7 +7,8 @@
 #include "sidra_firmware.h"
 #include "sidra_update.h"
 
-#define PATIENCE_MS		10000		/* time for the firmware to start; it usually takes some 10 ms */
+/* Time for the firmware to start; it usually takes some 10 ms */
+#define PATIENCE_MS		10000
 #define RETRY_MS		10
 #define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
 
@@ -23,15 +24,18 @@ void sidra_firmware_connect(struct sidra_device *sdev)
 		mod_delayed_work(system_freezable_wq, &firmware->work, 0);
 }
 
-static int refused(struct sidra_device *sdev, u32 mailbox)
+static int sidra_firmware_refused(struct sidra_device *sdev, u32 mailbox)
 {
-	drm_warn(&sdev->drm, "the firmware has mailbox version %u.%u, this driver has %u.%u: the firmware is not used\n",
-		 mailbox >> 16, mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
+	drm_warn(&sdev->drm,
+		 "the firmware has mailbox version %u.%u, this driver has %u.%u: the firmware is "
+		 "not used\n",
+		 mailbox >> 16, mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16,
+		 SIDRA_MAILBOX_VERSION & 0xffff);
 	return -EPROTO;
 }
 
 /* Exchanges versions. */
-static int say_hello(struct sidra_device *sdev)
+static int sidra_firmware_say_hello(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
 	struct sidra_mailbox_msg msg = {
@@ -48,9 +52,11 @@ static int say_hello(struct sidra_device *sdev)
 	version = lower_32_bits(msg.inline_data[1]);
 	slot = lower_32_bits(msg.inline_data[2]);
 	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != SIDRA_MAILBOX_VERSION >> 16)
-		return refused(sdev, mailbox);
+		return sidra_firmware_refused(sdev, mailbox);
 	if (msg.status != SIDRA_MAILBOX_OK || msg.length < sizeof(msg.inline_data) || !version) {
-		drm_warn(&sdev->drm, "the firmware sent no valid reply to HELLO (status %u): it is not used\n", msg.status);
+		drm_warn(&sdev->drm,
+			 "the firmware sent no valid reply to HELLO (status %u): it is not used\n",
+			 msg.status);
 		return -EPROTO;
 	}
 	firmware->security_version = upper_32_bits(msg.inline_data[1]);
@@ -72,7 +78,7 @@ void sidra_firmware_restarted(struct sidra_device *sdev)
 	sidra_firmware_connect(sdev);
 }
 
-static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
+static void sidra_firmware_send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
 {
 	char event_text[40], panic_text[24];
 	char *const texts[] = { event_text, panic_text, NULL };
@@ -82,8 +88,11 @@ static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
 	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, (char **)texts);
 }
 
-/* A panic raises two interrupts: its own, and that of the watchdog that ends it, when the panic code reads 0 again. */
-static void report_restart(struct sidra_device *sdev)
+/*
+ * A panic raises two interrupts: its own, and that of the watchdog that ends it, when the panic
+ * code reads 0 again.
+ */
+static void sidra_firmware_report_restart(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
 	struct sidra_mailbox_health health;
@@ -95,19 +104,23 @@ static void report_restart(struct sidra_device *sdev)
 			return;
 		firmware->panicked = true;
 		firmware->panic_code = health.panic;
-		drm_err(&sdev->drm, "firmware panic %#x: its watchdog restarts it; queues continue\n", health.panic);
-		send_uevent(sdev, "firmware-panic", health.panic);
+		drm_err(&sdev->drm,
+			"firmware panic %#x: its watchdog restarts it; queues continue\n",
+			health.panic);
+		sidra_firmware_send_uevent(sdev, "firmware-panic", health.panic);
 	} else if (health.reason == SIDRA_BOOT_WATCHDOG) {
-		drm_err(&sdev->drm, "the firmware hung: its watchdog has restarted it; queues continue\n");
-		send_uevent(sdev, "firmware-watchdog", 0);
+		drm_err(&sdev->drm,
+			"the firmware hung: its watchdog has restarted it; queues continue\n");
+		sidra_firmware_send_uevent(sdev, "firmware-watchdog", 0);
 	}
 }
 
 /*
- * Fetches the dump that the previous firmware left with the running one, and publishes it unchanged: its reader checks it. It belongs to
- * the node, not to the card, so that it and the driver's own dump (sidra_coredump()) do not displace each other.
+ * Fetches the dump that the previous firmware left with the running one, and publishes it
+ * unchanged: its reader checks it. It belongs to the node, not to the card, so that it and the
+ * driver's own dump (sidra_coredump()) do not displace each other.
  */
-static void fetch_dump(struct sidra_device *sdev)
+static void sidra_firmware_fetch_dump(struct sidra_device *sdev)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_CRASH_DUMP };
 	struct sidra_firmware *firmware = &sdev->firmware;
@@ -122,30 +135,35 @@ static void fetch_dump(struct sidra_device *sdev)
 		return;
 	}
 	firmware->panicked = false;
-	if (ret || msg.status != SIDRA_MAILBOX_OK || !msg.inline_data[0] || (code && msg.inline_data[1] != code)) {
-		drm_notice(&sdev->drm, "no dump of firmware panic %#x (error %d, status %u)\n", code, ret, msg.status);
+	if (ret || msg.status != SIDRA_MAILBOX_OK || !msg.inline_data[0] ||
+	    (code && msg.inline_data[1] != code)) {
+		drm_notice(&sdev->drm, "no dump of firmware panic %#x (error %d, status %u)\n",
+			   code, ret, msg.status);
 		vfree(dump);
 		return;
 	}
-	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);	/* takes ownership of the memory */
+	/* Takes ownership of the memory */
+	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);
 }
 
 /* ---- Connecting ---- */
 
-static void connect(struct work_struct *work)
+static void sidra_firmware_connect_work(struct work_struct *work)
 {
-	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, firmware.work);
+	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device,
+						 firmware.work);
 	struct sidra_firmware *firmware = &sdev->firmware;
 	int ret;
 
-	report_restart(sdev);
+	sidra_firmware_report_restart(sdev);
 	ret = sidra_mailbox_connect(sdev);
 	if (ret >= 0)
-		ret = say_hello(sdev);
+		ret = sidra_firmware_say_hello(sdev);
 	else
-		WRITE_ONCE(firmware->version, 0);	/* HELLO was answered while the driver was shutting this down */
+		/* HELLO was answered while the driver was shutting this down */
+		WRITE_ONCE(firmware->version, 0);
 	if (!ret && firmware->panicked)
-		fetch_dump(sdev);
+		sidra_firmware_fetch_dump(sdev);
 	if (!ret && !firmware->offered) {
 		firmware->offered = true;
 		sidra_update(sdev, false);
@@ -154,7 +172,8 @@ static void connect(struct work_struct *work)
 		return;
 	if (time_after(jiffies, READ_ONCE(firmware->patience))) {
 		if (ret == -EAGAIN)
-			drm_warn(&sdev->drm, "the firmware did not start (stage %#x): queues work without it\n",
+			drm_warn(&sdev->drm,
+				 "the firmware did not start (stage %#x): queues work without it\n",
 				 sdev->mailbox.status & SIDRA_STATUS_STAGE_MASK);
 		return;
 	}
@@ -165,7 +184,7 @@ void sidra_firmware_init(struct sidra_device *sdev)
 {
 	sidra_mailbox_init(sdev);
 	mutex_init(&sdev->firmware.update_lock);
-	INIT_DELAYED_WORK(&sdev->firmware.work, connect);
+	INIT_DELAYED_WORK(&sdev->firmware.work, sidra_firmware_connect_work);
 }
 
 void sidra_firmware_begin(struct sidra_device *sdev)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The connection to the chip's firmware. Nothing waits for it: it boots after the driver has started, and may never run. */
+/*
+ * The connection to the chip's firmware. Nothing waits for it: it boots after the driver has
+ * started, and may never run.
+ */
 #ifndef __SIDRA_FIRMWARE_H__
 #define __SIDRA_FIRMWARE_H__
 
@@ -36,7 +39,10 @@ struct sidra_firmware {
 };
 
 void sidra_firmware_init(struct sidra_device *sdev);
-/* Called at the end of probe and at the beginning of remove. After end() nothing of it runs or accesses the chip. */
+/*
+ * Called at the end of probe and at the beginning of remove. After end() nothing of it runs or
+ * accesses the chip.
+ */
 void sidra_firmware_begin(struct sidra_device *sdev);
 void sidra_firmware_end(struct sidra_device *sdev);
 
@@ -54,7 +60,8 @@ static inline struct sidra_version_text sidra_version_text(u32 version)
 {
 	struct sidra_version_text result;
 
-	snprintf(result.text, sizeof(result.text), "%u.%u.%u", version >> 24, version >> 16 & 0xff, version & 0xffff);
+	snprintf(result.text, sizeof(result.text), "%u.%u.%u", version >> 24, version >> 16 & 0xff,
+		 version & 0xffff);
 	return result;
 }
 

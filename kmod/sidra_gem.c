@@ -26,8 +26,11 @@ MODULE_IMPORT_NS("DMA_BUF");
 
 /* ---- Mapping for DMA ---- */
 
-/* Refuses a mapping with bounce buffers: the chip would access a copy, not the memory that the application sees. */
-static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
+/*
+ * Refuses a mapping with bounce buffers: the chip would access a copy, not the memory that the
+ * application sees.
+ */
+static int sidra_bo_check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -38,8 +41,11 @@ static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 	return 0;
 }
 
-/* Returns the pages of a host or user buffer. May take long: it allocates and pins the pages of a host buffer. */
-static struct sg_table *take_pages(struct sidra_bo *bo)
+/*
+ * Returns the pages of a host or user buffer. May take long: it allocates and pins the pages of a
+ * host buffer.
+ */
+static struct sg_table *sidra_bo_take_pages(struct sidra_bo *bo)
 {
 	struct sg_table *sgt;
 	int ret;
@@ -55,7 +61,7 @@ static struct sg_table *take_pages(struct sidra_bo *bo)
 	return sgt;
 }
 
-static void put_pages(struct sidra_bo *bo, struct sg_table *sgt)
+static void sidra_bo_put_pages(struct sidra_bo *bo, struct sg_table *sgt)
 {
 	if (bo->kind != SIDRA_BO_HOST)
 		return;
@@ -64,15 +70,19 @@ static void put_pages(struct sidra_bo *bo, struct sg_table *sgt)
 	drm_gem_shmem_unpin(&bo->base);
 }
 
-/* Makes sure that the mapping is undone when the buffer is freed or the device is removed. Inside drm_dev_enter(). */
-static void track_mapping(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
+/*
+ * Makes sure that the mapping is undone when the buffer is freed or the device is removed. Inside
+ * drm_dev_enter().
+ */
+static void sidra_bo_track_mapping(struct sidra_device *sdev, struct sidra_bo *bo,
+				   struct sg_table *sgt)
 {
 	guard(mutex)(&sdev->bo_lock);
 	WRITE_ONCE(bo->sgt, sgt);
 	list_add(&bo->link, &sdev->bos);
 }
 
-static void unmap_locked(struct sidra_bo *bo)
+static void sidra_bo_unmap_locked(struct sidra_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 
@@ -83,17 +93,18 @@ static void unmap_locked(struct sidra_bo *bo)
 		bo->exporter = obj->import_attach->dmabuf;
 		/* Many exporters keep the mapping until the importer detaches. */
 		dma_buf_detach(bo->exporter, obj->import_attach);
-		obj->import_attach = NULL;	/* so that it is freed like a buffer of this driver without pages */
+		/* So that it is freed like a buffer of this driver without pages */
+		obj->import_attach = NULL;
 		bo->base.sgt = NULL;
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
-		put_pages(bo, bo->sgt);
+		sidra_bo_put_pages(bo, bo->sgt);
 	}
 	WRITE_ONCE(bo->sgt, NULL);
 	list_del(&bo->link);
 }
 
-static int map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
+static int sidra_bo_map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
 {
 	int ret, idx;
 
@@ -101,17 +112,17 @@ static int map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_t
 		return -ENODEV;
 	ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
 	if (!ret) {
-		ret = check_direct(sdev, sgt);
+		ret = sidra_bo_check_direct(sdev, sgt);
 		if (ret)
 			dma_unmap_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
 		else
-			track_mapping(sdev, bo, sgt);
+			sidra_bo_track_mapping(sdev, bo, sgt);
 	}
 	drm_dev_exit(idx);
 	return ret;
 }
 
-static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
+static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 {
 	struct sg_table *sgt;
 	int ret;
@@ -122,10 +133,10 @@ static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
 	if (ret)
 		return ret;
 	if (!READ_ONCE(bo->sgt)) {
-		sgt = take_pages(bo);
-		ret = IS_ERR(sgt) ? PTR_ERR(sgt) : map_pages(sdev, bo, sgt);
+		sgt = sidra_bo_take_pages(bo);
+		ret = IS_ERR(sgt) ? PTR_ERR(sgt) : sidra_bo_map_pages(sdev, bo, sgt);
 		if (ret && !IS_ERR(sgt))
-			put_pages(bo, sgt);
+			sidra_bo_put_pages(bo, sgt);
 	}
 	mutex_unlock(&bo->dma_lock);
 	return ret;
@@ -137,35 +148,36 @@ void sidra_gem_unmap_all(struct sidra_device *sdev)
 
 	guard(mutex)(&sdev->bo_lock);
 	list_for_each_entry_safe(bo, next, &sdev->bos, link)
-		unmap_locked(bo);
+		sidra_bo_unmap_locked(bo);
 }
 
 /* ---- Objects ---- */
 
-static void unpin(struct sidra_bo *bo)
+static void sidra_bo_unpin(struct sidra_bo *bo)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 
 	for_each_sgtable_sg(&bo->pinned.sgt, sg, i)
-		unpin_user_page_range_dirty_lock(sg_page(sg), DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE),
+		unpin_user_page_range_dirty_lock(sg_page(sg),
+						 DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE),
 						 !bo->readonly);
 	sg_free_append_table(&bo->pinned);
 }
 
-static void uncharge(struct mm_struct *mm, unsigned long pages)
+static void sidra_bo_uncharge(struct mm_struct *mm, unsigned long pages)
 {
 	atomic64_sub(pages, &mm->pinned_vm);
 	mmdrop(mm);
 }
 
-static void bo_free(struct drm_gem_object *obj)
+static void sidra_bo_free(struct drm_gem_object *obj)
 {
 	struct sidra_bo *bo = to_sidra_bo(obj);
 	struct sidra_device *sdev = to_sidra(obj->dev);
 
 	scoped_guard(mutex, &sdev->bo_lock)
-		unmap_locked(bo);
+		sidra_bo_unmap_locked(bo);
 	if (bo->kind == SIDRA_BO_HOST) {
 		struct dma_buf *exporter = bo->exporter;
 
@@ -179,15 +191,15 @@ static void bo_free(struct drm_gem_object *obj)
 	if (bo->user)
 		sidra_user_uncharge(sdev, bo->user, SIDRA_RESOURCE_L3, obj->size);
 	if (bo->mm) {
-		unpin(bo);
-		uncharge(bo->mm, bo->pages);
+		sidra_bo_unpin(bo);
+		sidra_bo_uncharge(bo->mm, bo->pages);
 	}
 	drm_gem_object_release(obj);
 	kfree(bo);
 }
 
 /* Drops the bindings that were made with the handle that is being closed. */
-static void bo_close(struct drm_gem_object *obj, struct drm_file *file)
+static void sidra_bo_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(obj->dev);
@@ -202,14 +214,14 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *file)
 				sidra_binding_drop(vm, binding);
 }
 
-static struct dma_buf *no_export(struct drm_gem_object *obj, int flags)
+static struct dma_buf *sidra_bo_no_export(struct drm_gem_object *obj, int flags)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
 static const struct drm_gem_object_funcs host_funcs = {
-	.free = bo_free,
-	.close = bo_close,
+	.free = sidra_bo_free,
+	.close = sidra_bo_close,
 	.print_info = drm_gem_shmem_object_print_info,
 	.pin = drm_gem_shmem_object_pin,
 	.unpin = drm_gem_shmem_object_unpin,
@@ -221,24 +233,25 @@ static const struct drm_gem_object_funcs host_funcs = {
 };
 
 static const struct drm_gem_object_funcs local_funcs = {
-	.free = bo_free,
-	.close = bo_close,
-	.export = no_export,
+	.free = sidra_bo_free,
+	.close = sidra_bo_close,
+	.export = sidra_bo_no_export,
 	.mmap = sidra_map_local,
 	.vm_ops = &sidra_local_vm_ops,
 };
 
-static int no_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+static int sidra_bo_no_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	return -EACCES;	/* the caller has it mapped already */
 }
 
 static const struct drm_gem_object_funcs user_funcs = {
-	.free = bo_free,
-	.close = bo_close,
-	.export = no_export,
-	.mmap = no_mmap,
-	.vm_ops = &sidra_local_vm_ops,	/* never used; without it mmap() would fail with another error */
+	.free = sidra_bo_free,
+	.close = sidra_bo_close,
+	.export = sidra_bo_no_export,
+	.mmap = sidra_bo_no_mmap,
+	/* Never used; without it mmap() would fail with another error */
+	.vm_ops = &sidra_local_vm_ops,
 };
 
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size)
@@ -251,13 +264,19 @@ struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t si
 	bo->kind = SIDRA_BO_HOST;
 	bo->direction = DMA_BIDIRECTIONAL;
 	mutex_init(&bo->dma_lock);
-	/* Mappings by page frame set no dirty bits. Without this, reclaim could discard what was written. */
+	/*
+	 * Mappings by page frame set no dirty bits. Without this, reclaim could discard what was
+	 * written.
+	 */
 	bo->base.pages_mark_dirty_on_put = true;
 	bo->base.pages_mark_accessed_on_put = true;
 	return &bo->base.base;
 }
 
-/* The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program can delay. */
+/*
+ * The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program
+ * can delay.
+ */
 struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	struct sidra_device *sdev = to_sidra(drm);
@@ -269,21 +288,22 @@ struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *
 	obj = drm_gem_prime_import(drm, dma_buf);
 	if (!IS_ERR(obj) && obj->import_attach) {	/* otherwise this device exported it */
 		struct sidra_bo *bo = to_sidra_bo(obj);
-		int ret = check_direct(sdev, bo->base.sgt);
+		int ret = sidra_bo_check_direct(sdev, bo->base.sgt);
 
 		if (ret) {
 			drm_gem_object_put(obj);
 			obj = ERR_PTR(ret);
 		} else {
-			track_mapping(sdev, bo, bo->base.sgt);
+			sidra_bo_track_mapping(sdev, bo, bo->base.sgt);
 		}
 	}
 	drm_dev_exit(idx);
 	return obj;
 }
 
-static struct sidra_bo *create_private(struct drm_device *drm, u64 size, enum sidra_bo_kind kind,
-				       const struct drm_gem_object_funcs *funcs)
+static struct sidra_bo *sidra_bo_create_private(struct drm_device *drm, u64 size,
+						enum sidra_bo_kind kind,
+						const struct drm_gem_object_funcs *funcs)
 {
 	struct sidra_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
@@ -297,15 +317,17 @@ static struct sidra_bo *create_private(struct drm_device *drm, u64 size, enum si
 	return bo;
 }
 
-static struct sidra_l3_part *alloc_part(struct sidra_device *sdev, u64 size)
+static struct sidra_l3_part *sidra_bo_alloc_part(struct sidra_device *sdev, u64 size)
 {
 	CLASS(sidra_call, call)(sdev);
 	return call.error ? ERR_PTR(call.error) : sidra_l3_alloc(sdev, size);
 }
 
-static struct drm_gem_object *create_local(struct sidra_device *sdev, struct sidra_user *user, u64 size)
+static struct drm_gem_object *sidra_bo_create_local(struct sidra_device *sdev,
+						    struct sidra_user *user, u64 size)
 {
-	struct sidra_bo *bo = create_private(&sdev->drm, size, SIDRA_BO_LOCAL, &local_funcs);
+	struct sidra_bo *bo = sidra_bo_create_private(&sdev->drm, size, SIDRA_BO_LOCAL,
+						      &local_funcs);
 	struct sidra_l3_part *part;
 	int ret;
 
@@ -317,7 +339,7 @@ static struct drm_gem_object *create_local(struct sidra_device *sdev, struct sid
 		return ERR_PTR(ret);
 	}
 	bo->user = user;
-	part = alloc_part(sdev, size);
+	part = sidra_bo_alloc_part(sdev, size);
 	if (IS_ERR(part)) {
 		drm_gem_object_put(&bo->base.base);
 		return ERR_CAST(part);
@@ -326,7 +348,7 @@ static struct drm_gem_object *create_local(struct sidra_device *sdev, struct sid
 	return &bo->base.base;
 }
 
-static struct drm_gem_object *create_host(struct sidra_device *sdev, u64 size)
+static struct drm_gem_object *sidra_bo_create_host(struct sidra_device *sdev, u64 size)
 {
 	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&sdev->drm, size);
 
@@ -350,9 +372,9 @@ int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return -EINVAL;
 	args->size = PAGE_ALIGN(args->size);
 	if (args->flags & SIDRA_BUFFER_LOCAL)
-		obj = create_local(sdev, sfile->user, args->size);
+		obj = sidra_bo_create_local(sdev, sfile->user, args->size);
 	else
-		obj = create_host(sdev, args->size);
+		obj = sidra_bo_create_host(sdev, args->size);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	ret = drm_gem_create_mmap_offset(obj);
@@ -366,14 +388,15 @@ int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 
 /* ---- Memory of the caller ---- */
 
-static int charge(struct sidra_bo *bo, unsigned long pages)
+static int sidra_bo_charge(struct sidra_bo *bo, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	u64 now = atomic64_add_return(pages, &current->mm->pinned_vm);
 
 	if (now > limit && !capable(CAP_IPC_LOCK)) {
 		atomic64_sub(pages, &current->mm->pinned_vm);
-		drm_dbg(bo->base.base.dev, "RLIMIT_MEMLOCK: %lu pages, %llu would be pinned\n", limit, now);
+		drm_dbg(bo->base.base.dev, "RLIMIT_MEMLOCK: %lu pages, %llu would be pinned\n",
+			limit, now);
 		return -EDQUOT;
 	}
 	mmgrab(current->mm);
@@ -382,7 +405,8 @@ static int charge(struct sidra_bo *bo, unsigned long pages)
 	return 0;
 }
 
-static int pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, struct page **batch)
+static int sidra_bo_pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start,
+			struct page **batch)
 {
 	unsigned int flags = FOLL_LONGTERM | (bo->readonly ? 0 : FOLL_WRITE);
 	unsigned long left = bo->pages;
@@ -396,8 +420,9 @@ static int pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, struct
 		got = pin_user_pages_fast(start, want, flags, batch);
 		if (got <= 0)
 			return got == -ENOMEM ? got : -EFAULT;
-		ret = sg_alloc_append_table_from_pages(&bo->pinned, batch, got, 0, (u64)got << PAGE_SHIFT, UINT_MAX,
-						       left - got, GFP_KERNEL_ACCOUNT);
+		ret = sg_alloc_append_table_from_pages(&bo->pinned, batch, got, 0,
+						       (u64)got << PAGE_SHIFT, UINT_MAX, left - got,
+						       GFP_KERNEL_ACCOUNT);
 		if (ret) {
 			unpin_user_pages(batch, got);
 			return ret;
@@ -410,17 +435,17 @@ static int pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, struct
 	return 0;
 }
 
-static int pin_all(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, u64 size)
+static int sidra_bo_pin_all(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, u64 size)
 {
 	struct page **batch __free(kfree) = NULL;
-	int ret = charge(bo, size >> PAGE_SHIFT);
+	int ret = sidra_bo_charge(bo, size >> PAGE_SHIFT);
 
 	if (ret)
 		return ret;
 	batch = kmalloc_array(PIN_BATCH, sizeof(*batch), GFP_KERNEL);
 	if (!batch)
 		return -ENOMEM;
-	return pin(sdev, bo, start, batch);
+	return sidra_bo_pin(sdev, bo, start, batch);
 }
 
 int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -437,20 +462,21 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return ret;
 	offset = offset_in_page(args->address);
 	start = args->address - offset;
-	if ((args->flags & ~SIDRA_REGISTER_READONLY) || !args->size || args->size > SIZE_LIMIT - 2 * PAGE_SIZE ||
+	if ((args->flags & ~SIDRA_REGISTER_READONLY) || !args->size ||
+	    args->size > SIZE_LIMIT - 2 * PAGE_SIZE ||
 	    args->address + args->size + PAGE_SIZE < args->address)
 		return -EINVAL;
 	size = PAGE_ALIGN(offset + args->size);
 	if (!access_ok(u64_to_user_ptr(start), size))
 		return -EFAULT;
-	bo = create_private(drm, size, SIDRA_BO_USER, &user_funcs);
+	bo = sidra_bo_create_private(drm, size, SIDRA_BO_USER, &user_funcs);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	bo->first = offset;
 	bo->readonly = args->flags & SIDRA_REGISTER_READONLY;
 	if (bo->readonly)
 		bo->direction = DMA_TO_DEVICE;
-	ret = pin_all(sdev, bo, start, size);
+	ret = sidra_bo_pin_all(sdev, bo, start, size);
 	if (!ret)
 		ret = drm_gem_handle_create(file, &bo->base.base, &args->handle);
 	drm_gem_object_put(&bo->base.base);
@@ -475,18 +501,20 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 	lockdep_assert_held(&vm->sdev->lock);
 	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
 	sidra_mmu_unmap(vm, binding->va, binding->size);
-	drm_gem_object_put(binding->obj);	/* after the unmap was acknowledged: this may free the memory */
+	/* After the unmap was acknowledged: this may free the memory */
+	drm_gem_object_put(binding->obj);
 	kfree(binding);
 }
 
-static int map_binding(struct sidra_vm *vm, struct sidra_bo *bo, u64 va, u64 size, u64 flags)
+static int sidra_bo_map_binding(struct sidra_vm *vm, struct sidra_bo *bo, u64 va, u64 size,
+				u64 flags)
 {
 	if (bo->kind == SIDRA_BO_LOCAL)
 		return sidra_mmu_map_local(vm, va, bo->part->offset, size, flags);
 	return sidra_mmu_map_sgt(vm, va, bo->sgt, 0, size, flags);
 }
 
-static int reserve(struct sidra_vm *vm, struct sidra_bo *bo, u64 fixed, u64 *va)
+static int sidra_bo_reserve(struct sidra_vm *vm, struct sidra_bo *bo, u64 fixed, u64 *va)
 {
 	u64 bus = bo->kind == SIDRA_BO_LOCAL ? bo->part->offset : sg_dma_address(bo->sgt->sgl);
 
@@ -496,7 +524,8 @@ static int reserve(struct sidra_vm *vm, struct sidra_bo *bo, u64 fixed, u64 *va)
 	return sidra_mmu_reserve_at(vm, *va, bo->base.base.size);
 }
 
-static int bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u64 flags, u64 fixed, u64 *address)
+static int sidra_bo_bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u64 flags, u64 fixed,
+			 u64 *address)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 	struct sidra_binding *binding;
@@ -505,7 +534,7 @@ static int bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u64 flags,
 
 	if (!bo->sgt && bo->kind != SIDRA_BO_LOCAL)
 		return -ENODEV;
-	ret = reserve(vm, bo, fixed, &va);
+	ret = sidra_bo_reserve(vm, bo, fixed, &va);
 	if (ret)
 		return ret;
 	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
@@ -516,10 +545,15 @@ static int bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u64 flags,
 	ret = xa_insert(&vm->bindings, (va + bo->first) >> PAGE_SHIFT, binding, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_free;
-	ret = map_binding(vm, bo, va, obj->size, flags);
+	ret = sidra_bo_map_binding(vm, bo, va, obj->size, flags);
 	if (ret)
 		goto err_erase;
-	*binding = (struct sidra_binding){ .obj = obj, .handle = handle, .va = va, .size = obj->size };
+	*binding = (struct sidra_binding){
+		.obj = obj,
+		.handle = handle,
+		.va = va,
+		.size = obj->size,
+	};
 	drm_gem_object_get(obj);
 	*address = va + bo->first;
 	return 0;
@@ -533,8 +567,11 @@ err_unmap:
 	return ret;
 }
 
-/* Whether the handle is still open. Closing it drops its bindings, so no binding may be added afterwards. */
-static bool handle_refers_to(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
+/*
+ * Whether the handle is still open. Closing it drops its bindings, so no binding may be added
+ * afterwards.
+ */
+static bool sidra_bo_handle_refers_to(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
 {
 	struct drm_gem_object *now = drm_gem_object_lookup(file, handle);
 
@@ -569,14 +606,15 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	if (fixed && offset_in_page(fixed) != bo->first)
 		ret = -EINVAL;
 	else
-		ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES : map_bo(sdev, bo);
+		ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES :
+									 sidra_bo_map(sdev, bo);
 	if (!ret) {
 		CLASS(sidra_call, call)(sdev);
 		ret = call.error ?: (vm->dead ? -ENOENT : 0);
-		if (!ret && !handle_refers_to(file, args->handle, obj))
+		if (!ret && !sidra_bo_handle_refers_to(file, args->handle, obj))
 			ret = -ENOENT;
 		if (!ret)
-			ret = bind(vm, bo, args->handle, flags, fixed, &args->address);
+			ret = sidra_bo_bind(vm, bo, args->handle, flags, fixed, &args->address);
 	}
 	drm_gem_object_put(obj);
 	return ret;

@@ -7,7 +7,8 @@
 #include "sidra_telemetry.h"
 
 /* Reads the telemetry page; -ENODATA if the fields of @valid are not in it. */
-static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemetry *page)
+static int sidra_hwmon_read_valid(struct sidra_device *sdev, u64 valid,
+				  struct sidra_telemetry *page)
 {
 	int ret = sidra_telemetry_show(sdev, page, false);
 
@@ -16,7 +17,7 @@ static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemet
 	return (page->valid & valid) == valid ? 0 : -ENODATA;
 }
 
-static int read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
+static int sidra_hwmon_read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
 {
 	struct sidra_telemetry page;
 	int ret = sidra_telemetry_show(sdev, &page, false) ?: sidra_alarm_state(&page, alarm);
@@ -27,18 +28,21 @@ static int read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *v
 	return 0;
 }
 
-static int read_temperature(struct sidra_device *sdev, u32 attr, long *value)
+static int sidra_hwmon_read_temperature(struct sidra_device *sdev, u32 attr, long *value)
 {
 	struct sidra_telemetry page;
 	int ret;
 
 	switch (attr) {
 	case hwmon_temp_max_alarm:
-		return read_alarm(sdev, SIDRA_ALARM_MAX, value);
+		return sidra_hwmon_read_alarm(sdev, SIDRA_ALARM_MAX, value);
 	case hwmon_temp_crit_alarm:
-		return read_alarm(sdev, SIDRA_ALARM_CRIT, value);
+		return sidra_hwmon_read_alarm(sdev, SIDRA_ALARM_CRIT, value);
 	}
-	ret = read_valid(sdev, attr == hwmon_temp_input ? SIDRA_TELEMETRY_HAS_THERMAL : SIDRA_TELEMETRY_HAS_LIMITS, &page);
+	ret = sidra_hwmon_read_valid(sdev,
+				     attr == hwmon_temp_input ? SIDRA_TELEMETRY_HAS_THERMAL :
+								SIDRA_TELEMETRY_HAS_LIMITS,
+				     &page);
 	if (ret)
 		return ret;
 	switch (attr) {
@@ -55,14 +59,17 @@ static int read_temperature(struct sidra_device *sdev, u32 attr, long *value)
 	return -EOPNOTSUPP;
 }
 
-static int read_power(struct sidra_device *sdev, u32 attr, long *value)
+static int sidra_hwmon_read_power(struct sidra_device *sdev, u32 attr, long *value)
 {
 	struct sidra_telemetry page;
 	int ret;
 
 	if (attr == hwmon_power_cap_alarm)
-		return read_alarm(sdev, SIDRA_ALARM_CAP, value);
-	ret = read_valid(sdev, attr == hwmon_power_input ? SIDRA_TELEMETRY_HAS_POWER : SIDRA_TELEMETRY_HAS_LIMITS, &page);
+		return sidra_hwmon_read_alarm(sdev, SIDRA_ALARM_CAP, value);
+	ret = sidra_hwmon_read_valid(sdev,
+				     attr == hwmon_power_input ? SIDRA_TELEMETRY_HAS_POWER :
+								 SIDRA_TELEMETRY_HAS_LIMITS,
+				     &page);
 	if (ret)
 		return ret;
 	switch (attr) {
@@ -79,35 +86,41 @@ static int read_power(struct sidra_device *sdev, u32 attr, long *value)
 	return -EOPNOTSUPP;
 }
 
-static int hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, long *value)
+static int sidra_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel,
+			    long *value)
 {
 	struct sidra_device *sdev = dev_get_drvdata(dev);
 
-	return type == hwmon_temp ? read_temperature(sdev, attr, value) : read_power(sdev, attr, value);
+	return type == hwmon_temp ? sidra_hwmon_read_temperature(sdev, attr, value) :
+				    sidra_hwmon_read_power(sdev, attr, value);
 }
 
-static int hwmon_read_string(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, const char **text)
+static int sidra_hwmon_read_string(struct device *dev, enum hwmon_sensor_types type, u32 attr,
+				   int channel, const char **text)
 {
 	*text = type == hwmon_temp ? "die" : "chip";
 	return 0;
 }
 
-static umode_t hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr, int channel)
+static umode_t sidra_hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr,
+				      int channel)
 {
 	return 0444;
 }
 
 static const struct hwmon_ops ops = {
-	.is_visible = hwmon_is_visible,
-	.read = hwmon_read,
-	.read_string = hwmon_read_string,
+	.is_visible = sidra_hwmon_is_visible,
+	.read = sidra_hwmon_read,
+	.read_string = sidra_hwmon_read_string,
 };
 
 static const struct hwmon_channel_info *const channels[] = {
-	HWMON_CHANNEL_INFO(temp, HWMON_T_INPUT | HWMON_T_LABEL | HWMON_T_MAX | HWMON_T_CRIT | HWMON_T_MAX_ALARM |
-			   HWMON_T_CRIT_ALARM),
-	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX |
-			   HWMON_P_CAP_ALARM),
+	HWMON_CHANNEL_INFO(temp,
+			   HWMON_T_INPUT | HWMON_T_LABEL | HWMON_T_MAX | HWMON_T_CRIT |
+				   HWMON_T_MAX_ALARM | HWMON_T_CRIT_ALARM),
+	HWMON_CHANNEL_INFO(power,
+			   HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX |
+				   HWMON_P_CAP_ALARM),
 	NULL
 };
 
@@ -120,7 +133,7 @@ static const struct hwmon_chip_info chip_info = {
 static ssize_t freq1_input_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct sidra_telemetry page;
-	int ret = read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_POWER, &page);
+	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_POWER, &page);
 
 	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.clock_khz * HZ_PER_KHZ);
 }
@@ -133,33 +146,39 @@ static ssize_t freq1_label_show(struct device *dev, struct device_attribute *att
 static DEVICE_ATTR_RO(freq1_label);
 
 /*
- * The power limit is an attribute of our own as well. Since 6.18 the hwmon core serialises all accesses to its own attributes, and a writer
- * of the limit waits for the firmware: readers of the other attributes would have to wait, too.
+ * The power limit is an attribute of our own as well. Since 6.18 the hwmon core serialises all
+ * accesses to its own attributes, and a writer of the limit waits for the firmware: readers of the
+ * other attributes would have to wait, too.
  */
 static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct sidra_telemetry page;
-	int ret = read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_LIMITS, &page);
+	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_LIMITS, &page);
 
-	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.power_limit_mw * MICROWATT_PER_MILLIWATT);
+	return ret ?:
+		     sysfs_emit(text, "%llu\n", (u64)page.power_limit_mw * MICROWATT_PER_MILLIWATT);
 }
 
 /* 0 restores the chip's own limit. */
-static ssize_t power1_cap_store(struct device *dev, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t power1_cap_store(struct device *dev, struct device_attribute *attr, const char *text,
+				size_t count)
 {
 	struct sidra_device *sdev = dev_get_drvdata(dev);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT, .length = sizeof(msg.inline_data[0]) };
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT,
+					 .length = sizeof(msg.inline_data[0]) };
 	long value;
 	int ret;
 
 	ret = kstrtol(text, 10, &value);
 	if (ret)
 		return ret;
-	if (value < 0 || value / MICROWATT_PER_MILLIWATT > U32_MAX || (value && value < MICROWATT_PER_MILLIWATT))
+	if (value < 0 || value / MICROWATT_PER_MILLIWATT > U32_MAX ||
+	    (value && value < MICROWATT_PER_MILLIWATT))
 		return -EINVAL;
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
-	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* set, not only read */
+	/* Set, not only read */
+	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;
 	ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
 	return ret ?: count;
 }
@@ -172,7 +191,7 @@ static struct attribute *hwmon_attrs[] = {
 	NULL
 };
 
-static umode_t hwmon_attr_is_visible(struct kobject *kobj, struct attribute *attr, int number)
+static umode_t sidra_hwmon_attr_is_visible(struct kobject *kobj, struct attribute *attr, int number)
 {
 	struct sidra_device *sdev = dev_get_drvdata(kobj_to_dev(kobj));
 
@@ -180,17 +199,19 @@ static umode_t hwmon_attr_is_visible(struct kobject *kobj, struct attribute *att
 }
 
 static const struct attribute_group hwmon_group = {
-	.is_visible = hwmon_attr_is_visible,
+	.is_visible = sidra_hwmon_attr_is_visible,
 	.attrs = hwmon_attrs,
 };
 __ATTRIBUTE_GROUPS(hwmon);
 
 void sidra_hwmon_begin(struct sidra_device *sdev)
 {
-	struct device *hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev, &chip_info, hwmon_groups);
+	struct device *hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev,
+							       &chip_info, hwmon_groups);
 
 	if (IS_ERR(hwmon))
-		drm_notice(&sdev->drm, "no sensors: registration with hwmon failed (error %ld)\n", PTR_ERR(hwmon));
+		drm_notice(&sdev->drm, "no sensors: registration with hwmon failed (error %ld)\n",
+			   PTR_ERR(hwmon));
 	else
 		WRITE_ONCE(sdev->hwmon, hwmon);	/* read by interrupt handlers */
 }

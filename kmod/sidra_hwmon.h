@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Temperature, power and clock in hwmon, for sensors(1) and similar tools (docs/abi/sysfs-class-sidra-hwmon). */
+/*
+ * Temperature, power and clock in hwmon, for sensors(1) and similar tools
+ * (docs/abi/sysfs-class-sidra-hwmon).
+ */
 #ifndef __SIDRA_HWMON_H__
 #define __SIDRA_HWMON_H__
 

@@ -73,7 +73,8 @@ static void sidra_info_clock(struct sidra_device *sdev, struct sidra_query_clock
 }
 
 /* Returns the size of the answer. */
-static int sidra_info_answer(struct sidra_device *sdev, struct sidra_file *sfile, u32 query, union sidra_answer *answer)
+static int sidra_info_answer(struct sidra_device *sdev, struct sidra_file *sfile, u32 query,
+			     union sidra_answer *answer)
 {
 	CLASS(sidra_call, call)(sdev);
 	if (call.error)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interrupts and waiters. Each queue has a struct sidra_point. It keeps the waiters for values of the queue's timeline in a
- * tree, and io_uring commands that wait for their packets in a list; the chip is armed for the value of the next
- * interrupt. The lock of the queue's vector protects all of that. Interrupt handlers take this lock, so the driver wakes at
- * most FIRE_MAX waiters at a time under it, whatever queues they wait for, and finds a waiter that is to be cancelled
- * without walking a list.
+ * Interrupts and waiters. Each queue has a struct sidra_point. It keeps the waiters for values of
+ * the queue's timeline in a tree, and io_uring commands that wait for their packets in a list; the
+ * chip is armed for the value of the next interrupt. The lock of the queue's vector protects all of
+ * that. Interrupt handlers take this lock, so the driver wakes at most FIRE_MAX waiters at a time
+ * under it, whatever queues they wait for, and finds a waiter that is to be cancelled without
+ * walking a list.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -30,8 +31,10 @@ struct sidra_pending;
  * @cpu: CPU that it is delivered to by default
  * @lock: protects the rest, and fields of struct sidra_point that say so; taken in hard interrupts
  * @points: struct sidra_point of its queues
- * @sleepers: number of waiters that rely on interrupts; threads in WAIT check the timeline periodically themselves
- * @recheck_work: checks timelines for them periodically, as an interrupt may be lost; immediately if @more
+ * @sleepers: number of waiters that rely on interrupts; threads in WAIT check the timeline
+ *            periodically themselves
+ * @recheck_work: checks timelines for them periodically, as an interrupt may be lost; immediately
+ *                if @more
  * @more: FIRE_MAX waiters were woken, and others are still due
  */
 struct sidra_vector {
@@ -55,12 +58,15 @@ struct sidra_vector {
  * @link: in sidra_vector.points; protected by sidra_vector.lock, like the next five fields
  * @armed: struct sidra_arm by epoch and value
  * @pending: struct sidra_pending in ring order, so ordered by value
- * @pending_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no command ends
+ * @pending_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no
+ *                 command ends
  * @attached: the queue still owns its number on the chip
  * @programmed: value that the chip was armed for last; 0: none, or the chip has to be armed again
  * @pending_mask: size of @pending_slots - 1; constant
- * @patience: timer; when it expires, patient waiters no longer wait for an interrupt that they share
- * @poll_misses, @poll_skip: used by sidra_pending_poll() without a lock; a race only changes how often it polls
+ * @patience: timer; when it expires, patient waiters no longer wait for an interrupt that they
+ *            share
+ * @poll_misses, @poll_skip: used by sidra_pending_poll() without a lock; a race only changes how
+ *                           often it polls
  */
 struct sidra_point {
 	struct sidra_vector *vector;
@@ -85,8 +91,8 @@ struct sidra_point {
  * @armed: it is in sidra_point.armed
  * @sleeper: counts in sidra_vector.sleepers
  * @patient: may share an interrupt with others, and so be woken up to BATCH_NS late
- * @fire: called once, under sidra_vector.lock, when the timeline has reached @value, or the queue was reset, has stopped or
- *        was destroyed. The callee then owns the struct
+ * @fire: called once, under sidra_vector.lock, when the timeline has reached @value, or the queue
+ *        was reset, has stopped or was destroyed. The callee then owns the struct
  */
 struct sidra_arm {
 	struct rb_node node;
@@ -99,12 +105,14 @@ struct sidra_arm {
 };
 
 /**
- * struct sidra_pending - an io_uring command that waits until its packets retire; part of the command, so that a submit
- * allocates no memory
+ * struct sidra_pending - an io_uring command that waits until its packets retire; part of the
+ * command, so that a submit allocates no memory
  * @link: in sidra_point.pending; afterwards in a list of commands that complete together
  * @value: ring index behind its last packet
- * @point: the point while it is in sidra_point.pending; protected by sidra_vector.lock, and by RCU from being freed
- * @result: result of the command, 0 or -errno, once it has left sidra_point.pending; never looks like a @point
+ * @point: the point while it is in sidra_point.pending; protected by sidra_vector.lock, and by RCU
+ *         from being freed
+ * @result: result of the command, 0 or -errno, once it has left sidra_point.pending; never looks
+ *          like a @point
  */
 struct sidra_pending {
 	struct list_head link;
@@ -117,12 +125,14 @@ struct sidra_pending {
 
 static inline u64 sidra_point_timeline(const struct sidra_point *point)
 {
-	return smp_load_acquire(&point->state->timeline);	/* output data of the packets is visible after it */
+	/* Output data of the packets is visible after it */
+	return smp_load_acquire(&point->state->timeline);
 }
 
 static inline u32 sidra_point_run_state(const struct sidra_point *point)
 {
-	return smp_load_acquire(&point->state->run_state);	/* the fault record is complete after it */
+	/* The fault record is complete after it */
+	return smp_load_acquire(&point->state->run_state);
 }
 
 /* Whether the timeline can advance no further without a reset of the queue. */
@@ -136,13 +146,13 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 /* The part of sidra_irq_init() that needs no hardware; KUnit tests call it, too. */
 void sidra_vectors_init(struct sidra_device *sdev);
 /*
- * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before it; -ECANCELED: it was
- * dropped, or its epoch ended too long ago to be known.
+ * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before
+ * it; -ECANCELED: it was dropped, or its epoch ended too long ago to be known.
  */
 int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value);
 /*
- * Begins another epoch at @start, and wakes all waiters of the former one, in which packets before @retired have retired.
- * The chip does not write the state page meanwhile.
+ * Begins another epoch at @start, and wakes all waiters of the former one, in which packets before
+ * @retired have retired. The chip does not write the state page meanwhile.
  */
 void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
@@ -163,29 +173,47 @@ void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u3
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
 /* Wakes all waiters. Afterwards another queue may get the number on the chip. May sleep. */
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
-/* The queue has stopped, or a new epoch has begun: wakes all waiters of a point that it will not reach. */
+/*
+ * The queue has stopped, or a new epoch has begun: wakes all waiters of a point that it will not
+ * reach.
+ */
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
 
 /* The chip will load the queue again, and is armed for nothing: arms it for the waiters. */
 void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point);
 
-/* Adds a waiter; calls @fire before it returns if the value was reached or the point is not attached. */
+/*
+ * Adds a waiter; calls @fire before it returns if the value was reached or the point is not
+ * attached.
+ */
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
-/* Removes a waiter. Returns whether it was still armed; then the caller owns it again, and @fire is not called. */
+/*
+ * Removes a waiter. Returns whether it was still armed; then the caller owns it again, and @fire is
+ * not called.
+ */
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
-/* Removes and returns a waiter for this value of the current epoch that has this @fire; NULL: there is none. */
+/*
+ * Removes and returns a waiter for this value of the current epoch that has this @fire; NULL: there
+ * is none.
+ */
 struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
 				 void (*fire)(struct sidra_arm *arm));
 
-/* Adds a pending command; false if the point is not attached, as nothing would complete the command. */
-bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_pending *pending);
+/*
+ * Adds a pending command; false if the point is not attached, as nothing would complete the
+ * command.
+ */
+bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point,
+		       struct sidra_pending *pending);
 /* Removes a pending command. Returns whether it was still queued; then the caller completes it. */
 bool sidra_pending_del(struct sidra_pending *pending);
 /* Removes and returns the command that waits for this value; NULL: there is none. */
-struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
+struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point,
+					 u64 value);
 /*
- * Polls the timeline for about as long as an interrupt would take, so that short packets need none; less often after polls
- * that found nothing. Called before sidra_pending_arm(), by a task that can be preempted.
+ * Polls the timeline for about as long as an interrupt would take, so that short packets need none;
+ * less often after polls that found nothing. Called before sidra_pending_arm(), by a task that can
+ * be preempted.
  */
 void sidra_pending_poll(struct sidra_point *point, u64 value);
 /* Arms the chip for pending commands, after the doorbell of their packets was rung. */

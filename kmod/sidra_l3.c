@@ -7,7 +7,7 @@
 #include "sidra_drv.h"
 #include "sidra_l3.h"
 
-static struct sidra_l3_part *take_dirty(struct sidra_l3 *l3)
+static struct sidra_l3_part *sidra_l3_take_dirty(struct sidra_l3 *l3)
 {
 	struct sidra_l3_part *part;
 
@@ -18,7 +18,7 @@ static struct sidra_l3_part *take_dirty(struct sidra_l3 *l3)
 	return part;
 }
 
-static void put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes)
+static void sidra_l3_put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes)
 {
 	guard(spinlock_irqsave)(&l3->lock);
 	list_add_tail(&part->link, &l3->dirty);
@@ -26,15 +26,15 @@ static void put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes
 }
 
 /* Zeroes freed memory before others may allocate it. */
-static void clean(struct sidra_device *sdev)
+static void sidra_l3_clean(struct sidra_device *sdev)
 {
 	struct sidra_l3 *l3 = &sdev->l3;
 	struct sidra_l3_part *part;
 
 	lockdep_assert_held(&sdev->lock);
-	while ((part = take_dirty(l3))) {
+	while ((part = sidra_l3_take_dirty(l3))) {
 		if (sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, part->offset, part->size, 0)) {
-			put_dirty(l3, part, 0);
+			sidra_l3_put_dirty(l3, part, 0);
 			return;
 		}
 		sidra_range_free(&l3->free, part->offset, part->size);
@@ -44,28 +44,28 @@ static void clean(struct sidra_device *sdev)
 	}
 }
 
-static void clean_work(struct work_struct *work)
+static void sidra_l3_clean_work(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, l3.clean_work);
 
 	guard(mutex)(&sdev->lock);
 	if (!sdev->stopped && !sdev->link_gone)
-		clean(sdev);
+		sidra_l3_clean(sdev);
 }
 
 /* A drmm action, because buffers may be freed until the last file is closed. */
-static void l3_fini(struct drm_device *drm, void *unused)
+static void sidra_l3_fini(struct drm_device *drm, void *unused)
 {
 	struct sidra_l3 *l3 = &to_sidra(drm)->l3;
 	struct sidra_l3_part *part;
 
-	while ((part = take_dirty(l3)))
+	while ((part = sidra_l3_take_dirty(l3)))
 		kfree(part);
 	sidra_range_fini(&l3->free);
 }
 
 /* Marks all of L3 as dirty, since a former user may have left data in it. */
-static int take_all(struct sidra_l3 *l3)
+static int sidra_l3_take_all(struct sidra_l3 *l3)
 {
 	struct sidra_l3_part *all = kzalloc(sizeof(*all), GFP_KERNEL);
 	int ret = all ? sidra_range_reserve(&l3->free, 0, l3->size) : -ENOMEM;
@@ -75,7 +75,7 @@ static int take_all(struct sidra_l3 *l3)
 		return ret;
 	}
 	all->size = l3->size;
-	put_dirty(l3, all, all->size);
+	sidra_l3_put_dirty(l3, all, all->size);
 	return 0;
 }
 
@@ -86,19 +86,20 @@ int sidra_l3_init(struct sidra_device *sdev)
 
 	spin_lock_init(&l3->lock);
 	INIT_LIST_HEAD(&l3->dirty);
-	INIT_WORK(&l3->clean_work, clean_work);
+	INIT_WORK(&l3->clean_work, sidra_l3_clean_work);
 	l3->base = pci_resource_start(sdev->pdev, SIDRA_BAR_L3);
-	l3->size = min_t(u64, sdev->chip.info.l3_size, pci_resource_len(sdev->pdev, SIDRA_BAR_L3)) & PAGE_MASK;
+	l3->size = min_t(u64, sdev->chip.info.l3_size, pci_resource_len(sdev->pdev, SIDRA_BAR_L3)) &
+		PAGE_MASK;
 	ret = l3->size ? devm_arch_io_reserve_memtype_wc(&sdev->pdev->dev, l3->base, l3->size) : 0;
 	if (ret)
 		return ret;
 	ret = sidra_range_init(&l3->free, 0, l3->size);
 	if (ret)
 		return ret;
-	ret = drmm_add_action_or_reset(&sdev->drm, l3_fini, NULL);
+	ret = drmm_add_action_or_reset(&sdev->drm, sidra_l3_fini, NULL);
 	if (ret || !sdev->chip.used || !l3->size)
 		return ret;
-	return take_all(l3);
+	return sidra_l3_take_all(l3);
 }
 
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
@@ -107,7 +108,7 @@ struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
 	struct sidra_l3_part *part;
 	int ret;
 
-	clean(sdev);
+	sidra_l3_clean(sdev);
 	part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 	if (!part)
 		return ERR_PTR(-ENOMEM);
@@ -121,7 +122,7 @@ struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
 
 void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part)
 {
-	put_dirty(&sdev->l3, part, part->size);
+	sidra_l3_put_dirty(&sdev->l3, part, part->size);
 	if (!drm_dev_is_unplugged(&sdev->drm))
 		queue_work(sdev->wq, &sdev->l3.clean_work);
 }

@@ -17,7 +17,8 @@ static ssize_t sidra_limit_show(struct device *node, struct device_attribute *at
 	return sysfs_emit(text, "%llu\n", limits->most[(uintptr_t)limit->var]);
 }
 
-static ssize_t sidra_limit_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t sidra_limit_store(struct device *node, struct device_attribute *attr,
+				 const char *text, size_t count)
 {
 	const struct dev_ext_attribute *limit = container_of(attr, struct dev_ext_attribute, attr);
 	struct sidra_limits *limits = &sidra_of_node(node)->limits;
@@ -129,7 +130,8 @@ void sidra_user_put(struct sidra_device *sdev, struct sidra_user *user)
 	sidra_user_put_locked(user, 1);
 }
 
-int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount)
+int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user,
+		      enum sidra_resource resource, u64 amount)
 {
 	struct sidra_limits *limits = &sdev->limits;
 	bool within;
@@ -151,14 +153,16 @@ int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user, enum s
 	return 0;
 }
 
-void sidra_user_charge_always(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount)
+void sidra_user_charge_always(struct sidra_device *sdev, struct sidra_user *user,
+			      enum sidra_resource resource, u64 amount)
 {
 	guard(spinlock)(&sdev->limits.lock);
 	user->held[resource] += amount;
 	user->refs++;
 }
 
-void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount)
+void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user,
+			 enum sidra_resource resource, u64 amount)
 {
 	guard(spinlock)(&sdev->limits.lock);
 	user->held[resource] -= amount;
@@ -175,7 +179,8 @@ void sidra_user_forget_name(struct sidra_device *sdev, u32 owner)
 	sidra_user_put_locked(user, 1);
 }
 
-void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user, struct sidra_query_limits *to)
+void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
+			struct sidra_query_limits *to)
 {
 	const u64 *held = user->held, *most = sdev->limits.most;
 

@@ -48,7 +48,10 @@ struct sidra_limits {
 };
 
 void sidra_limits_init(struct sidra_limits *limits);
-/* Sets the limits that hold until an administrator sets others: three quarters of the chip's contexts, queues and names. */
+/*
+ * Sets the limits that hold until an administrator sets others: three quarters of the chip's
+ * contexts, queues and names.
+ */
 void sidra_limits_default(struct sidra_device *sdev);
 
 /* The id of the calling user, in the initial user namespace. */
@@ -58,16 +61,23 @@ u32 sidra_limits_caller(void);
 struct sidra_user *sidra_user_get(struct sidra_device *sdev, u32 uid);
 void sidra_user_put(struct sidra_device *sdev, struct sidra_user *user);
 
-/* Adds to what the user holds, with a reference: 0, or -EDQUOT if it would exceed the limit and the caller lacks CAP_SYS_RESOURCE. */
-int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount);
+/*
+ * Adds to what the user holds, with a reference: 0, or -EDQUOT if it would exceed the limit and the
+ * caller lacks CAP_SYS_RESOURCE.
+ */
+int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user,
+		      enum sidra_resource resource, u64 amount);
 /* The same without a limit, for what exists already. */
-void sidra_user_charge_always(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount);
+void sidra_user_charge_always(struct sidra_device *sdev, struct sidra_user *user,
+			      enum sidra_resource resource, u64 amount);
 /* Undoes a charge. */
-void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user, enum sidra_resource resource, u64 amount);
+void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user,
+			 enum sidra_resource resource, u64 amount);
 
 /* Uncharges the owner of a name that is gone. */
 void sidra_user_forget_name(struct sidra_device *sdev, u32 owner);
 
-void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user, struct sidra_query_limits *to);
+void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
+			struct sidra_query_limits *to);
 
 #endif

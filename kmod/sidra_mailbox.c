@@ -28,7 +28,8 @@ int sidra_mailbox_alloc(struct sidra_device *sdev)
 
 	if (!(sdev->chip.info.features & SIDRA_FEATURE_FIRMWARE))
 		return 0;
-	box->memory = dmam_alloc_coherent(&sdev->pdev->dev, sizeof(*box->memory), &box->bus, GFP_KERNEL);
+	box->memory = dmam_alloc_coherent(&sdev->pdev->dev, sizeof(*box->memory), &box->bus,
+					  GFP_KERNEL);
 	if (!box->memory)
 		return -ENOMEM;
 	box->ring.memory = &box->memory->rings;
@@ -52,22 +53,27 @@ void sidra_mailbox_close(struct sidra_device *sdev)
 	complete(&box->answered);
 }
 
-static u64 request_bus(const struct sidra_mailbox *box)
+static u64 sidra_mailbox_request_bus(const struct sidra_mailbox *box)
 {
 	return box->bus + offsetof(struct sidra_mailbox_memory, rings.requests);
 }
 
-static u64 reply_bus(const struct sidra_mailbox *box)
+static u64 sidra_mailbox_reply_bus(const struct sidra_mailbox *box)
 {
 	return box->bus + offsetof(struct sidra_mailbox_memory, rings.replies);
 }
 
-/* Firmware clears these registers when it starts. If it starts between two of our writes, some of them are missing. */
-static bool has_rings(struct sidra_device *sdev)
+/*
+ * Firmware clears these registers when it starts. If it starts between two of our writes, some of
+ * them are missing.
+ */
+static bool sidra_mailbox_has_rings(struct sidra_device *sdev)
 {
 	return sidra_read32(sdev, SIDRA_REG_MAILBOX_ENTRIES) == SIDRA_RING_ENTRIES &&
-	       sidra_read64(sdev, SIDRA_REG_MAILBOX_REQUEST) == request_bus(&sdev->mailbox) &&
-	       sidra_read64(sdev, SIDRA_REG_MAILBOX_REPLY) == reply_bus(&sdev->mailbox);
+		sidra_read64(sdev, SIDRA_REG_MAILBOX_REQUEST) ==
+		sidra_mailbox_request_bus(&sdev->mailbox) &&
+		sidra_read64(sdev, SIDRA_REG_MAILBOX_REPLY) ==
+		sidra_mailbox_reply_bus(&sdev->mailbox);
 }
 
 int sidra_mailbox_connect(struct sidra_device *sdev)
@@ -83,7 +89,7 @@ int sidra_mailbox_connect(struct sidra_device *sdev)
 		return -ENODEV;
 	if (!(box->status & SIDRA_STATUS_FIRMWARE_ALIVE))
 		return -EAGAIN;
-	if (has_rings(sdev))
+	if (sidra_mailbox_has_rings(sdev))
 		return box->broken ? -EPROTO : 0;
 	sidra_ring_begin(&box->ring);
 	box->broken = false;
@@ -91,32 +97,37 @@ int sidra_mailbox_connect(struct sidra_device *sdev)
 	sidra_write32(sdev, SIDRA_REG_MAILBOX_ENTRIES, 0);
 	sidra_write32(sdev, SIDRA_REG_MAILBOX_DOORBELL, 0);
 	sidra_write32(sdev, SIDRA_REG_MAILBOX_REPLY_READ, 0);
-	sidra_write64(sdev, SIDRA_REG_MAILBOX_REQUEST, request_bus(box));
-	sidra_write64(sdev, SIDRA_REG_MAILBOX_REPLY, reply_bus(box));
+	sidra_write64(sdev, SIDRA_REG_MAILBOX_REQUEST, sidra_mailbox_request_bus(box));
+	sidra_write64(sdev, SIDRA_REG_MAILBOX_REPLY, sidra_mailbox_reply_bus(box));
 	sidra_write32(sdev, SIDRA_REG_MAILBOX_ENTRIES, SIDRA_RING_ENTRIES);
-	return has_rings(sdev) ? 1 : -EAGAIN;
+	return sidra_mailbox_has_rings(sdev) ? 1 : -EAGAIN;
 }
 
 /* Sends a request; an error says why no firmware can receive it. */
-static int send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+static int sidra_mailbox_send_locked(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 
 	guard(spinlock_irqsave)(&box->gate);
 	if (!box->open)
 		return -ENODEV;
-	if (!has_rings(sdev))
+	if (!sidra_mailbox_has_rings(sdev))
 		return -ECONNRESET;
-	/* The firmware ignores the request after this time, because nobody waits for the reply any more. */
-	msg->deadline = sidra_read64(sdev, SIDRA_REG_CLOCK) + (u64)mailbox_timeout_ms * NSEC_PER_MSEC;
+	/*
+	 * The firmware ignores the request after this time, because nobody waits for the reply any
+	 * more.
+	 */
+	msg->deadline = sidra_read64(sdev, SIDRA_REG_CLOCK) +
+		(u64)mailbox_timeout_ms * NSEC_PER_MSEC;
 	reinit_completion(&box->answered);
 	sidra_ring_put(&box->ring, msg);
-	sidra_write32(sdev, SIDRA_REG_MAILBOX_DOORBELL, box->ring.sent);	/* after the request is in memory */
+	/* After the request is in memory */
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_DOORBELL, box->ring.sent);
 	return 0;
 }
 
 /* Returns 1 with the outstanding reply, or 0 if it has not arrived yet. */
-static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
+static int sidra_mailbox_take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 	u32 index;
@@ -133,34 +144,38 @@ static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 	return ret;
 }
 
-/* take(), which also records errors for later requests. */
-static int take_and_record(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
+/* sidra_mailbox_take(), which also records errors for later requests. */
+static int sidra_mailbox_take_and_record(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
-	int ret = take(sdev, reply);
+	int ret = sidra_mailbox_take(sdev, reply);
 
 	if (ret == 1)
 		box->late = false;
 	if (ret == -EPROTO) {
 		box->broken = true;
-		drm_warn(&sdev->drm, "the firmware sent a reply without a request: it is not used until it restarts\n");
+		drm_warn(&sdev->drm,
+			 "the firmware sent a reply without a request: it is not used until it "
+			 "restarts\n");
 	}
 	return ret;
 }
 
-static int wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *reply, unsigned long end)
+static int sidra_mailbox_wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *reply,
+					unsigned long end)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 
 	for (;;) {
 		bool late = time_after(jiffies, end);
-		int ret = take_and_record(sdev, reply);
+		int ret = sidra_mailbox_take_and_record(sdev, reply);
 
 		if (ret)
 			return ret == 1 ? 0 : ret;
 		if (late && !box->late) {
 			box->late = true;
-			drm_warn(&sdev->drm, "the firmware does not answer request %#x\n", box->ring.opcode);
+			drm_warn(&sdev->drm, "the firmware does not answer request %#x\n",
+				 box->ring.opcode);
 		}
 		if (late)
 			return -ETIMEDOUT;
@@ -168,16 +183,17 @@ static int wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *r
 	}
 }
 
-static unsigned long deadline(void)
+static unsigned long sidra_mailbox_deadline(void)
 {
 	return jiffies + msecs_to_jiffies(mailbox_timeout_ms) + 1;
 }
 
 /*
- * Takes a late reply and pending events before the next request is sent. A late reply, and its payload, would be taken for the next
- * one. Events fill the ring, and firmware without room for a reply does not process a request until the next doorbell.
+ * Takes a late reply and pending events before the next request is sent. A late reply, and its
+ * payload, would be taken for the next one. Events fill the ring, and firmware without room for a
+ * reply does not process a request until the next doorbell.
  */
-static int settle(struct sidra_device *sdev)
+static int sidra_mailbox_settle(struct sidra_device *sdev)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 	struct sidra_mailbox_msg owed;
@@ -185,14 +201,22 @@ static int settle(struct sidra_device *sdev)
 	lockdep_assert_held(&box->lock);
 	if (box->broken)
 		return -EPROTO;
-	/* If the reply is known to be late, do not wait again: a series of requests would delay the freezing of tasks for a suspend. */
-	return box->ring.owed ? wait_for_reply(sdev, &owed, box->late ? jiffies : deadline()) : take_and_record(sdev, &owed);
+	/*
+	 * If the reply is known to be late, do not wait again: a series of requests would delay the
+	 * freezing of tasks for a suspend.
+	 */
+	return box->ring.owed ?
+		sidra_mailbox_wait_for_reply(sdev, &owed,
+					     box->late ? jiffies : sidra_mailbox_deadline()) :
+		sidra_mailbox_take_and_record(sdev, &owed);
 }
 
-static int call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+static int sidra_mailbox_call_locked(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	u16 op = msg->opcode;
-	int ret = settle(sdev) ?: send(sdev, msg) ?: wait_for_reply(sdev, msg, deadline());
+	int ret = sidra_mailbox_settle(sdev) ?:
+		sidra_mailbox_send_locked(sdev, msg) ?:
+		sidra_mailbox_wait_for_reply(sdev, msg, sidra_mailbox_deadline());
 
 	trace_sidra_mailbox(sdev->ordinal, op, ret, ret ? 0 : msg->status);
 	return ret;
@@ -201,11 +225,12 @@ static int call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	guard(mutex)(&sdev->mailbox.lock);
-	return call(sdev, msg);
+	return sidra_mailbox_call_locked(sdev, msg);
 }
 
 /* Takes the lock and the payload buffer, once no earlier request uses it any more. */
-static int take_payload(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, u32 size)
+static int sidra_mailbox_take_payload(struct sidra_device *sdev, struct sidra_mailbox_msg *msg,
+				      u32 size)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 
@@ -215,32 +240,34 @@ static int take_payload(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 		return -EINVAL;
 	msg->length = size;
 	msg->payload = box->bus + offsetof(struct sidra_mailbox_memory, payload);
-	return settle(sdev);
+	return sidra_mailbox_settle(sdev);
 }
 
-int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size)
+int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from,
+		       u32 size)
 {
 	int ret;
 
 	guard(mutex)(&sdev->mailbox.lock);
-	ret = take_payload(sdev, msg, size);
+	ret = sidra_mailbox_take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
 	memcpy(sdev->mailbox.memory->payload, from, size);
-	return call(sdev, msg);
+	return sidra_mailbox_call_locked(sdev, msg);
 }
 
-int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size)
+int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to,
+			u32 size)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 	int ret;
 
 	guard(mutex)(&box->lock);
-	ret = take_payload(sdev, msg, size);
+	ret = sidra_mailbox_take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
 	memset(box->memory->payload, 0, size);	/* no data of an earlier request */
-	ret = call(sdev, msg);
+	ret = sidra_mailbox_call_locked(sdev, msg);
 	if (ret || msg->status != SIDRA_MAILBOX_OK)
 		return ret;
 	if (msg->inline_data[0] > size)

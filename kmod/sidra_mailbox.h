@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Requests to the chip's firmware, which may still boot, hang, lie or be dead. Only the caller of a request loses time then. */
+/*
+ * Requests to the chip's firmware, which may still boot, hang, lie or be dead. Only the caller of a
+ * request loses time then.
+ */
 #ifndef __SIDRA_MAILBOX_H__
 #define __SIDRA_MAILBOX_H__
 
@@ -11,7 +14,8 @@
 
 struct sidra_device;
 
-#define SIDRA_MAILBOX_VERSION	(1u << 16)	/* described in docs/firmware.md: major << 16 | minor */
+/* Described in docs/firmware.md: major << 16 | minor */
+#define SIDRA_MAILBOX_VERSION	(1u << 16)
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 
 /* The memory that the firmware accesses. */
@@ -29,10 +33,12 @@ struct sidra_mailbox_health {
  * struct sidra_mailbox - the driver's side of the mailbox
  * @lock: serialises requests; sidra_device.lock is not taken under it
  * @ring: in @memory, at bus address @bus; absent if the chip has no firmware
- * @broken: the firmware sent a reply that nobody asked for; the mailbox stays closed until the firmware restarts
+ * @broken: the firmware sent a reply that nobody asked for; the mailbox stays closed until the
+ *          firmware restarts
  * @late: a missing reply has been logged
  * @status: last value of register STATUS
- * @gate: protects the fields below and the registers: nobody touches them after sidra_mailbox_close()
+ * @gate: protects the fields below and the registers: nobody touches them after
+ *        sidra_mailbox_close()
  * @on: between sidra_firmware_begin() and _end()
  * @open: requests may be sent
  * @answered: an interrupt announced a reply
@@ -56,29 +62,32 @@ void sidra_mailbox_init(struct sidra_device *sdev);
 int sidra_mailbox_alloc(struct sidra_device *sdev);
 
 /*
- * Called around resets, in any context; open() does nothing before sidra_firmware_begin(). After close() the mailbox touches no register
- * and nobody waits for a reply.
+ * Called around resets, in any context; open() does nothing before sidra_firmware_begin(). After
+ * close() the mailbox touches no register and nobody waits for a reply.
  */
 void sidra_mailbox_open(struct sidra_device *sdev);
 void sidra_mailbox_close(struct sidra_device *sdev);
 
 /*
- * Gives the firmware the addresses of the rings. Returns 1, or 0 if it already has them; -EAGAIN if it does not run (yet), -ENODEV if the
- * mailbox is closed or there is no firmware, -EPROTO if it is broken.
+ * Gives the firmware the addresses of the rings. Returns 1, or 0 if it already has them; -EAGAIN if
+ * it does not run (yet), -ENODEV if the mailbox is closed or there is no firmware, -EPROTO if it is
+ * broken.
  */
 int sidra_mailbox_connect(struct sidra_device *sdev);
 
 /*
- * Sends a request and waits for the reply, which overwrites @msg. Returns 0, whatever the status of the reply. -ETIMEDOUT: there was no
- * reply, and no other request is sent before it arrives; -ECONNRESET: the firmware has restarted and has no rings; -EPROTO, -ENODEV as
- * above.
+ * Sends a request and waits for the reply, which overwrites @msg. Returns 0, whatever the status of
+ * the reply. -ETIMEDOUT: there was no reply, and no other request is sent before it arrives;
+ * -ECONNRESET: the firmware has restarted and has no rings; -EPROTO, -ENODEV as above.
  */
 int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg);
 /* The same for a reply with a payload, of at most @size bytes: its first word says how many. */
-int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size);
+int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to,
+			u32 size);
 
 /* The same for a request with a payload, of at most SIDRA_MAILBOX_PAYLOAD bytes. */
-int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size);
+int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from,
+		       u32 size);
 
 /* Translates the status of a reply: 0 (also for ACCEPTED) or -errno. */
 int sidra_mailbox_error(const struct sidra_mailbox_msg *reply);

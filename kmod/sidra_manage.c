@@ -9,7 +9,8 @@
 
 #define LEVELS_MAX	16u	/* clock levels; the driver rejects an answer with more */
 #define LOOK_AT_CELLS	2u	/* function of ISPP_CAMPAIGN that starts a check */
-#define CLOCK_PATIENCE	(5 * HZ)	/* for all levels; shorter than a suspend waits for tasks to freeze */
+/* For all levels; shorter than a suspend waits for tasks to freeze */
+#define CLOCK_PATIENCE	(5 * HZ)
 
 /* The answer of DVFS. */
 struct clock {
@@ -27,7 +28,7 @@ struct campaign {
 };
 
 /* Fails at once if the firmware has not started. */
-static int ask(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+static int sidra_manage_ask(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
@@ -36,14 +37,14 @@ static int ask(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 
 /* ---- Slots ---- */
 
-static int ask_slots(struct sidra_device *sdev, void *answer)
+static int sidra_manage_ask_slots(struct sidra_device *sdev, void *answer)
 {
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
 	return sidra_slots_ask(sdev, answer) ?: sizeof(struct sidra_slots);
 }
 
-static const char *name_of_slot(u32 slot)
+static const char *sidra_manage_name_of_slot(u32 slot)
 {
 	switch (slot) {
 	case SIDRA_SLOT_A:
@@ -63,14 +64,18 @@ static ssize_t firmware_slots_show(struct device *node, struct device_attribute 
 	struct sidra_slots slots;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.slots, &slots);
 
-	return ret ?: sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u failed=%s\n",
-				 name_of_slot(slots.running), name_of_slot(slots.active), name_of_slot(slots.trial), slots.starts,
-				 slots.lowest, name_of_slot(slots.failed));
+	return ret ?:
+		sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u failed=%s\n",
+			   sidra_manage_name_of_slot(slots.running),
+			   sidra_manage_name_of_slot(slots.active),
+			   sidra_manage_name_of_slot(slots.trial), slots.starts, slots.lowest,
+			   sidra_manage_name_of_slot(slots.failed));
 }
 static DEVICE_ATTR_RO(firmware_slots);
 
 /* "1" selects the image of the other slot for the next reset. */
-static ssize_t firmware_activate_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t firmware_activate_store(struct device *node, struct device_attribute *attr,
+				       const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	bool wanted;
@@ -83,10 +88,13 @@ static ssize_t firmware_activate_store(struct device *node, struct device_attrib
 	ret = READ_ONCE(sdev->firmware.version) ? sidra_slots_activate(sdev, &slot) : -EAGAIN;
 	sidra_query_forget(&sdev->manage.slots);
 	if (ret == -ENODATA)
-		drm_err(&sdev->drm, "the other slot has no valid image: the next reset starts the same firmware\n");
+		drm_err(&sdev->drm,
+			"the other slot has no valid image: the next reset starts the same "
+			"firmware\n");
 	if (ret)
 		return ret;
-	drm_info(&sdev->drm, "the next reset of the device tries the firmware in slot %s\n", name_of_slot(slot));
+	drm_info(&sdev->drm, "the next reset of the device tries the firmware in slot %s\n",
+		 sidra_manage_name_of_slot(slot));
 	return count;
 }
 static DEVICE_ATTR_WO(firmware_activate);
@@ -94,7 +102,7 @@ static DEVICE_ATTR_WO(firmware_activate);
 /* ---- Log ---- */
 
 /* Removes everything from the firmware's text that could control a terminal. */
-static int ask_log(struct sidra_device *sdev, void *answer)
+static int sidra_manage_ask_log(struct sidra_device *sdev, void *answer)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_LOG_RING };
 	char *text = answer;
@@ -102,7 +110,8 @@ static int ask_log(struct sidra_device *sdev, void *answer)
 
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
-	ret = sidra_mailbox_fetch(sdev, &msg, text, SIDRA_MAILBOX_PAYLOAD) ?: sidra_mailbox_error(&msg);
+	ret = sidra_mailbox_fetch(sdev, &msg, text, SIDRA_MAILBOX_PAYLOAD) ?:
+		sidra_mailbox_error(&msg);
 	if (ret)
 		return ret;
 	bytes = min_t(u64, msg.inline_data[0], SIDRA_MAILBOX_PAYLOAD);
@@ -117,7 +126,8 @@ ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, siz
 	return sidra_query_read(&sdev->manage.log, to, offset, count);
 }
 
-static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, char *to,
+static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj,
+				 sidra_bin_const struct bin_attribute *attr, char *to,
 				 loff_t offset, size_t count)
 {
 	return sidra_manage_log(sidra_of_node(kobj_to_dev(kobj)), to, offset, count);
@@ -126,7 +136,7 @@ static BIN_ATTR_ADMIN_RO(firmware_log, 0);
 
 /* ---- Clock ---- */
 
-static int ask_clock(struct sidra_device *sdev, void *answer)
+static int sidra_manage_ask_clock(struct sidra_device *sdev, void *answer)
 {
 	struct clock *clock = answer;
 	unsigned long end = jiffies + CLOCK_PATIENCE;
@@ -143,7 +153,7 @@ static int ask_clock(struct sidra_device *sdev, void *answer)
 
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
-		ret = ask(sdev, &msg);
+		ret = sidra_manage_ask(sdev, &msg);
 		if (ret)
 			return ret;
 		clock->highest = lower_32_bits(msg.inline_data[0]);
@@ -163,10 +173,12 @@ static ssize_t clock_level_show(struct device *node, struct device_attribute *at
 	return ret ?: sysfs_emit(text, "%u\n", clock.highest);
 }
 
-static ssize_t clock_level_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t clock_level_store(struct device *node, struct device_attribute *attr,
+				 const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_DVFS, .length = sizeof(msg.inline_data[0]) };
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_DVFS,
+					 .length = sizeof(msg.inline_data[0]) };
 	u32 level;
 	int ret;
 
@@ -174,7 +186,7 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 	if (ret)
 		return ret;
 	msg.inline_data[0] = level | 1ull << 32;	/* set, not only read */
-	ret = ask(sdev, &msg);
+	ret = sidra_manage_ask(sdev, &msg);
 	sidra_query_forget(&sdev->manage.clock);
 	return ret ?: count;
 }
@@ -190,18 +202,19 @@ static ssize_t clock_khz_levels_show(struct device *node, struct device_attribut
 	if (ret)
 		return ret;
 	for (level = 0; level < clock.levels; level++)
-		at += sysfs_emit_at(text, at, "%u%c", clock.khz[level], level + 1 < clock.levels ? ' ' : '\n');
+		at += sysfs_emit_at(text, at, "%u%c", clock.khz[level],
+				    level + 1 < clock.levels ? ' ' : '\n');
 	return at;
 }
 static DEVICE_ATTR_RO(clock_khz_levels);
 
 /* ---- Campaigns ---- */
 
-static int ask_campaign(struct sidra_device *sdev, void *answer)
+static int sidra_manage_ask_campaign(struct sidra_device *sdev, void *answer)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_OP_QUERY };
 	struct campaign *campaign = answer;
-	int ret = ask(sdev, &msg);
+	int ret = sidra_manage_ask(sdev, &msg);
 
 	if (ret == -EINVAL)	/* there was no operation; the answer is all zero */
 		return sizeof(*campaign);
@@ -214,9 +227,10 @@ static int ask_campaign(struct sidra_device *sdev, void *answer)
 	return sizeof(*campaign);
 }
 
-static const char *name_of_state(u32 state)
+static const char *sidra_manage_name_of_state(u32 state)
 {
-	static const char *const names[] = { "none", "running", "done", "aborted", "failed" };	/* enum sidra_operation_state */
+	/* Enum sidra_operation_state */
+	static const char *const names[] = { "none", "running", "done", "aborted", "failed" };
 
 	return state < ARRAY_SIZE(names) ? names[state] : "?";
 }
@@ -226,12 +240,15 @@ static ssize_t campaign_show(struct device *node, struct device_attribute *attr,
 	struct campaign campaign;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.campaign, &campaign);
 
-	return ret ?: sysfs_emit(text, "state=%s number=%u percent=%u off=%llu\n", name_of_state(campaign.state), campaign.number,
-				 campaign.percent, campaign.off);
+	return ret ?:
+		     sysfs_emit(text, "state=%s number=%u percent=%u off=%llu\n",
+				sidra_manage_name_of_state(campaign.state), campaign.number,
+				campaign.percent, campaign.off);
 }
 
 /* "abort", "verify FIRST COUNT PPM", "refresh FIRST COUNT PPM" or "calibrate FIRST COUNT". */
-static int parse_campaign(struct sidra_device *sdev, const char *text, struct sidra_mailbox_msg *msg)
+static int sidra_manage_parse_campaign(struct sidra_device *sdev, const char *text,
+				       struct sidra_mailbox_msg *msg)
 {
 	u64 first, crossbars, ppm;
 	struct campaign running = {};
@@ -239,7 +256,7 @@ static int parse_campaign(struct sidra_device *sdev, const char *text, struct si
 	int words, ret;
 
 	if (sysfs_streq(text, "abort")) {
-		ret = ask_campaign(sdev, &running);
+		ret = sidra_manage_ask_campaign(sdev, &running);
 		msg->opcode = SIDRA_MAILBOX_OP_ABORT;
 		msg->length = sizeof(msg->inline_data[0]);
 		msg->inline_data[0] = running.number;
@@ -273,11 +290,12 @@ static int parse_campaign(struct sidra_device *sdev, const char *text, struct si
 	return 0;
 }
 
-static ssize_t campaign_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t campaign_store(struct device *node, struct device_attribute *attr, const char *text,
+			      size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	struct sidra_mailbox_msg msg = {};
-	int ret = parse_campaign(sdev, text, &msg) ?: ask(sdev, &msg);
+	int ret = sidra_manage_parse_campaign(sdev, text, &msg) ?: sidra_manage_ask(sdev, &msg);
 
 	sidra_query_forget(&sdev->manage.campaign);
 	return ret ?: count;
@@ -300,24 +318,25 @@ static sidra_bin_const struct bin_attribute *bin_attrs[] = {
 	NULL
 };
 
-static bool has_firmware(struct kobject *kobj)
+static bool sidra_manage_has_firmware(struct kobject *kobj)
 {
 	return sidra_of_node(kobj_to_dev(kobj))->mailbox.memory;
 }
 
-static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int number)
+static umode_t sidra_manage_is_visible(struct kobject *kobj, struct attribute *attr, int number)
 {
-	return has_firmware(kobj) ? attr->mode : 0;
+	return sidra_manage_has_firmware(kobj) ? attr->mode : 0;
 }
 
-static umode_t is_bin_visible(struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, int number)
+static umode_t sidra_manage_is_bin_visible(struct kobject *kobj,
+					   sidra_bin_const struct bin_attribute *attr, int number)
 {
-	return has_firmware(kobj) ? attr->attr.mode : 0;
+	return sidra_manage_has_firmware(kobj) ? attr->attr.mode : 0;
 }
 
 const struct attribute_group sidra_manage_group = {
-	.is_visible = is_visible,
-	.is_bin_visible = is_bin_visible,
+	.is_visible = sidra_manage_is_visible,
+	.is_bin_visible = sidra_manage_is_bin_visible,
 	.attrs = attrs,
 	.bin_attrs = bin_attrs,
 };
@@ -326,10 +345,11 @@ void sidra_manage_init(struct sidra_device *sdev)
 {
 	struct sidra_manage *manage = &sdev->manage;
 
-	sidra_query_init(&manage->slots, sdev, sizeof(struct sidra_slots), ask_slots);
-	sidra_query_init(&manage->log, sdev, SIDRA_MAILBOX_PAYLOAD, ask_log);
-	sidra_query_init(&manage->clock, sdev, sizeof(struct clock), ask_clock);
-	sidra_query_init(&manage->campaign, sdev, sizeof(struct campaign), ask_campaign);
+	sidra_query_init(&manage->slots, sdev, sizeof(struct sidra_slots), sidra_manage_ask_slots);
+	sidra_query_init(&manage->log, sdev, SIDRA_MAILBOX_PAYLOAD, sidra_manage_ask_log);
+	sidra_query_init(&manage->clock, sdev, sizeof(struct clock), sidra_manage_ask_clock);
+	sidra_query_init(&manage->campaign, sdev, sizeof(struct campaign),
+			 sidra_manage_ask_campaign);
 }
 
 void sidra_manage_end(struct sidra_device *sdev)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Management of the firmware, by root, and its state, for everybody: slots, log, clock, campaigns. */
+/*
+ * Management of the firmware, by root, and its state, for everybody: slots, log, clock, campaigns.
+ */
 #ifndef __SIDRA_MANAGE_H__
 #define __SIDRA_MANAGE_H__
 
@@ -20,7 +22,10 @@ void sidra_manage_end(struct sidra_device *sdev);
 /* Discards cached answers after the firmware has restarted and lost its settings. Sleeps. */
 void sidra_manage_forget(struct sidra_device *sdev);
 
-/* Reads the newest part of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text, like sidra_query_read(). */
+/*
+ * Reads the newest part of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text, like
+ * sidra_query_read().
+ */
 ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count);
 
 /* Attributes of the node; absent if the chip has no firmware. */

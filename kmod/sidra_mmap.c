@@ -9,9 +9,13 @@
 #include "sidra_mmap.h"
 #include "sidra_queue.h"
 
-/* ---- Device pages. While access is not allowed, a mapping shows a private page of the file instead ---- */
+/*
+ * ---- Device pages. While access is not allowed, a mapping shows a private page of the file
+ * instead ----
+ */
 
-static vm_fault_t insert_device_page(struct vm_fault *vmf, phys_addr_t address, bool allowed)
+static vm_fault_t sidra_map_insert_device_page(struct vm_fault *vmf, phys_addr_t address,
+					       bool allowed)
 {
 	struct drm_file *file = vmf->vma->vm_file->private_data;
 	struct sidra_file *sfile = file->driver_priv;
@@ -21,42 +25,48 @@ static vm_fault_t insert_device_page(struct vm_fault *vmf, phys_addr_t address, 
 	return vmf_insert_pfn(vmf->vma, vmf->address, allowed ? PHYS_PFN(address) : dummy);
 }
 
-static vm_fault_t doorbell_fault(struct vm_fault *vmf)
+static vm_fault_t sidra_map_doorbell_fault(struct vm_fault *vmf)
 {
 	struct sidra_ctx *ctx = vmf->vma->vm_private_data;
 	struct sidra_device *sdev = ctx->sdev;
-	u64 offset = (vmf->pgoff << PAGE_SHIFT) - sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
+	u64 offset = (vmf->pgoff << PAGE_SHIFT) -
+		sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
 
 	if (offset >= SIDRA_DOORBELL_PAGE_SIZE)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
-	return insert_device_page(vmf, sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset, !ctx->revoked);
+	return sidra_map_insert_device_page(
+		vmf, sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset, !ctx->revoked);
 }
 
-static void doorbell_open(struct vm_area_struct *vma)
+static void sidra_map_doorbell_open(struct vm_area_struct *vma)
 {
 	sidra_ctx_get(vma->vm_private_data);
 }
 
-static void doorbell_close(struct vm_area_struct *vma)
+static void sidra_map_doorbell_close(struct vm_area_struct *vma)
 {
 	sidra_ctx_put(vma->vm_private_data);
 }
 
 static const struct vm_operations_struct doorbell_vm_ops = {
-	.open = doorbell_open,
-	.close = doorbell_close,
-	.fault = doorbell_fault,
+	.open = sidra_map_doorbell_open,
+	.close = sidra_map_doorbell_close,
+	.fault = sidra_map_doorbell_fault,
 };
 
 void sidra_map_zap_doorbell(struct sidra_ctx *ctx)
 {
-	/* All files share the address space. Mappings of other files at this offset are zapped too, and fault in again. */
+	/*
+	 * All files share the address space. Mappings of other files at this offset are zapped too,
+	 * and fault in again.
+	 */
 	unmap_mapping_range(ctx->sdev->drm.anon_inode->i_mapping,
-			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0), SIDRA_DOORBELL_PAGE_SIZE, 1);
+			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0),
+			    SIDRA_DOORBELL_PAGE_SIZE, 1);
 }
 
-static vm_fault_t local_fault(struct vm_fault *vmf)
+static vm_fault_t sidra_map_local_fault(struct vm_fault *vmf)
 {
 	struct drm_gem_object *obj = vmf->vma->vm_private_data;
 	struct sidra_device *sdev = to_sidra(obj->dev);
@@ -65,7 +75,8 @@ static vm_fault_t local_fault(struct vm_fault *vmf)
 	if (offset >= obj->size)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
-	return insert_device_page(vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, !sdev->l3.hidden);
+	return sidra_map_insert_device_page(
+		vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, !sdev->l3.hidden);
 }
 
 void sidra_map_show_local(struct sidra_device *sdev, bool show)
@@ -73,13 +84,14 @@ void sidra_map_show_local(struct sidra_device *sdev, bool show)
 	scoped_guard(mutex, &sdev->map_lock)
 		sdev->l3.hidden = !show;
 	/* Zaps all mappings of buffers; those of host memory fault in again. */
-	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)SIDRA_MAP_OWN << PAGE_SHIFT, 1);
+	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)SIDRA_MAP_OWN << PAGE_SHIFT,
+			    1);
 }
 
 const struct vm_operations_struct sidra_local_vm_ops = {
 	.open = drm_gem_vm_open,
 	.close = drm_gem_vm_close,
-	.fault = local_fault,
+	.fault = sidra_map_local_fault,
 };
 
 int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma)
@@ -91,22 +103,26 @@ int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* ---- Ring memory and state page. The memory stays until the last mapping is gone, even if the queue is destroyed ---- */
+/*
+ * ---- Ring memory and state page. The memory stays until the last mapping is gone, even if the
+ * queue is destroyed ----
+ */
 
-static void queue_open(struct vm_area_struct *vma)
+static void sidra_map_queue_open(struct vm_area_struct *vma)
 {
 	sidra_queue_get(vma->vm_private_data);
 }
 
-static void queue_close(struct vm_area_struct *vma)
+static void sidra_map_queue_close(struct vm_area_struct *vma)
 {
 	sidra_queue_put(vma->vm_private_data);
 }
 
-static vm_fault_t ring_fault(struct vm_fault *vmf)
+static vm_fault_t sidra_map_ring_fault(struct vm_fault *vmf)
 {
 	struct sidra_queue *queue = vmf->vma->vm_private_data;
-	u64 page = vmf->pgoff - (sidra_map_offset(SIDRA_MAP_RING, queue->ctx_handle, queue->number) >> PAGE_SHIFT);
+	u64 page = vmf->pgoff -
+		(sidra_map_offset(SIDRA_MAP_RING, queue->ctx_handle, queue->number) >> PAGE_SHIFT);
 
 	if (page >= queue->page_count)
 		return VM_FAULT_SIGBUS;
@@ -115,7 +131,7 @@ static vm_fault_t ring_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static vm_fault_t state_fault(struct vm_fault *vmf)
+static vm_fault_t sidra_map_state_fault(struct vm_fault *vmf)
 {
 	struct sidra_queue *queue = vmf->vma->vm_private_data;
 
@@ -125,20 +141,20 @@ static vm_fault_t state_fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct ring_vm_ops = {
-	.open = queue_open,
-	.close = queue_close,
-	.fault = ring_fault,
+	.open = sidra_map_queue_open,
+	.close = sidra_map_queue_close,
+	.fault = sidra_map_ring_fault,
 };
 
 static const struct vm_operations_struct state_vm_ops = {
-	.open = queue_open,
-	.close = queue_close,
-	.fault = state_fault,
+	.open = sidra_map_queue_open,
+	.close = sidra_map_queue_close,
+	.fault = sidra_map_state_fault,
 };
 
 /* ---- mmap(2) ---- */
 
-static int map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_struct *vma)
+static int sidra_map_map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_struct *vma)
 {
 	struct sidra_ctx *ctx;
 
@@ -154,7 +170,8 @@ static int map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_str
 	return 0;
 }
 
-static int map_queue_page(struct sidra_queue *queue, enum sidra_map_kind kind, struct vm_area_struct *vma)
+static int sidra_map_map_queue_page(struct sidra_queue *queue, enum sidra_map_kind kind,
+				    struct vm_area_struct *vma)
 {
 	u64 size = vma->vm_end - vma->vm_start;
 
@@ -177,13 +194,13 @@ static int map_queue_page(struct sidra_queue *queue, enum sidra_map_kind kind, s
 	return 0;
 }
 
-static int map_queue(struct sidra_file *sfile, u32 handle, u32 number, enum sidra_map_kind kind,
-		     struct vm_area_struct *vma)
+static int sidra_map_map_queue(struct sidra_file *sfile, u32 handle, u32 number,
+			       enum sidra_map_kind kind, struct vm_area_struct *vma)
 {
 	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(sfile, handle);
 	struct sidra_queue *queue __free(sidra_queue) = ctx ? sidra_queue_find(ctx, number) : NULL;
 
-	return queue ? map_queue_page(queue, kind, vma) : -ENOENT;
+	return queue ? sidra_map_map_queue_page(queue, kind, vma) : -ENOENT;
 }
 
 int sidra_mmap(struct file *filp, struct vm_area_struct *vma)
@@ -201,10 +218,10 @@ int sidra_mmap(struct file *filp, struct vm_area_struct *vma)
 		return -EINVAL;
 	switch (kind) {
 	case SIDRA_MAP_DOORBELL:
-		return queue ? -EINVAL : map_doorbell(sfile, handle, vma);
+		return queue ? -EINVAL : sidra_map_map_doorbell(sfile, handle, vma);
 	case SIDRA_MAP_RING:
 	case SIDRA_MAP_STATE:
-		return map_queue(sfile, handle, queue, kind, vma);
+		return sidra_map_map_queue(sfile, handle, queue, kind, vma);
 	default:
 		return -EINVAL;
 	}

@@ -14,8 +14,8 @@ struct sidra_device;
 struct vm_area_struct;
 
 /*
- * The page number of an offset has 32 bits, for mmap2(2): bit 31 is set, then kind, handle of the context, and number of the
- * queue follow. GEM's offsets, for buffers, lie below.
+ * The page number of an offset has 32 bits, for mmap2(2): bit 31 is set, then kind, handle of the
+ * context, and number of the queue follow. GEM's offsets, for buffers, lie below.
  */
 enum sidra_map_kind {
 	SIDRA_MAP_DOORBELL	= 0,
@@ -33,8 +33,9 @@ enum sidra_map_kind {
 
 static inline u64 sidra_map_offset(enum sidra_map_kind kind, u32 context, u32 queue)
 {
-	return (u64)(SIDRA_MAP_OWN | FIELD_PREP(SIDRA_MAP_KIND, kind) | FIELD_PREP(SIDRA_MAP_CONTEXT, context) |
-		     FIELD_PREP(SIDRA_MAP_QUEUE, queue)) << PAGE_SHIFT;
+	return (u64)(SIDRA_MAP_OWN | FIELD_PREP(SIDRA_MAP_KIND, kind) |
+		     FIELD_PREP(SIDRA_MAP_CONTEXT, context) | FIELD_PREP(SIDRA_MAP_QUEUE, queue))
+		<< PAGE_SHIFT;
 }
 
 extern const struct vm_operations_struct sidra_local_vm_ops;
@@ -42,7 +43,10 @@ extern const struct vm_operations_struct sidra_local_vm_ops;
 int sidra_mmap(struct file *filp, struct vm_area_struct *vma);
 /* Sets up a mapping of an L3 buffer. */
 int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma);
-/* Zaps all mappings of this context's doorbell page. The next access faults, and maps the page that is allowed then. */
+/*
+ * Zaps all mappings of this context's doorbell page. The next access faults, and maps the page that
+ * is allowed then.
+ */
 void sidra_map_zap_doorbell(struct sidra_ctx *ctx);
 /* Shows or hides L3 in all mappings: it must not be accessed during a suspend or a bus reset. */
 void sidra_map_show_local(struct sidra_device *sdev, bool show);

@@ -11,19 +11,20 @@
 /* A gap behind each mapping, so that an overrun faults instead of reaching the neighbour. */
 #define GUARD	((u64)SIDRA_PAGE_SIZE)
 
-static void *table_alloc(void *owner, u64 *bus)
+static void *sidra_mmu_table_alloc(void *owner, u64 *bus)
 {
 	struct sidra_vm *vm = owner;
 	dma_addr_t address;
 	void *table;
 
-	table = dma_alloc_coherent(vm->sdev->drm.dev, SIDRA_PAGE_SIZE, &address, GFP_KERNEL_ACCOUNT);
+	table = dma_alloc_coherent(vm->sdev->drm.dev, SIDRA_PAGE_SIZE, &address,
+				   GFP_KERNEL_ACCOUNT);
 	if (table)
 		*bus = address;
 	return table;
 }
 
-static void table_free(void *owner, void *table, u64 bus)
+static void sidra_mmu_table_free(void *owner, void *table, u64 bus)
 {
 	struct sidra_vm *vm = owner;
 
@@ -31,8 +32,8 @@ static void table_free(void *owner, void *table, u64 bus)
 }
 
 static const struct sidra_ptab_memory table_memory = {
-	.alloc = table_alloc,
-	.free = table_free,
+	.alloc = sidra_mmu_table_alloc,
+	.free = sidra_mmu_table_free,
 };
 
 int sidra_mmu_init(struct sidra_vm *vm)
@@ -56,7 +57,8 @@ void sidra_mmu_fini(struct sidra_vm *vm)
 int sidra_mmu_reserve(struct sidra_vm *vm, u64 size, u64 bus, u64 *va)
 {
 	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
-	int ret = sidra_range_alloc(&vm->addresses, size + GUARD, alignment, bus & (alignment - 1), vm->next_address, va);
+	int ret = sidra_range_alloc(&vm->addresses, size + GUARD, alignment, bus & (alignment - 1),
+				    vm->next_address, va);
 
 	if (!ret)
 		vm->next_address = *va + size + GUARD;
@@ -73,7 +75,8 @@ int sidra_mmu_reserve_at(struct sidra_vm *vm, u64 va, u64 size)
 	return ret == -ENOSPC ? -EEXIST : ret;
 }
 
-int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags)
+int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 from, u64 size,
+		      u64 flags)
 {
 	struct scatterlist *sg;
 	unsigned int i;

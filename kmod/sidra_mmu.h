@@ -18,12 +18,22 @@ struct sidra_vm;
 int sidra_mmu_init(struct sidra_vm *vm);
 void sidra_mmu_fini(struct sidra_vm *vm);
 
-/* Reserves addresses for @size bytes (whole pages) and a guard gap, aligned like @bus where huge pages are possible. */
+/*
+ * Reserves addresses for @size bytes (whole pages) and a guard gap, aligned like @bus where huge
+ * pages are possible.
+ */
 int sidra_mmu_reserve(struct sidra_vm *vm, u64 size, u64 bus, u64 *va);
-/* The same at an address that is given, a multiple of pages. -EINVAL: beyond the address space; -EEXIST: in use. */
+/*
+ * The same at an address that is given, a multiple of pages. -EINVAL: beyond the address space;
+ * -EEXIST: in use.
+ */
 int sidra_mmu_reserve_at(struct sidra_vm *vm, u64 va, u64 size);
-/* Maps bytes [from, from + size) of a DMA-mapped scatter table. On failure the caller unmaps everything it reserved. */
-int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags);
+/*
+ * Maps bytes [from, from + size) of a DMA-mapped scatter table. On failure the caller unmaps
+ * everything it reserved.
+ */
+int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 from, u64 size,
+		      u64 flags);
 int sidra_mmu_map_local(struct sidra_vm *vm, u64 va, u64 offset, u64 size, u64 flags);
 /* Unmaps [va, va + size) and frees the reservation. On return the device no longer accesses it. */
 void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size);

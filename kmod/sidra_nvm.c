@@ -4,28 +4,30 @@
 #define DATA_ALIGNMENT	64u
 #define UID_BLOCK	256u	/* uids reserved with one write; unused ones are skipped */
 
-static u64 extent(u64 bytes)
+static u64 sidra_nvm_extent(u64 bytes)
 {
 	return ALIGN(bytes, (u64)DATA_ALIGNMENT);
 }
 
-static u64 entry_offset(u32 number)
+static u64 sidra_nvm_entry_offset(u32 number)
 {
 	return SIDRA_NVM_ENTRIES_OFFSET + (u64)number * sizeof(struct sidra_nvm_entry);
 }
 
 /* What the driver wrote is always plausible; damaged memory must not lead to accesses elsewhere. */
-static bool plausible(const struct sidra_nvm *nvm, const struct sidra_nvm_entry *entry)
+static bool sidra_nvm_plausible(const struct sidra_nvm *nvm, const struct sidra_nvm_entry *entry)
 {
 	if (!entry->name[0] || entry->name[sizeof(entry->name) - 1])
 		return false;
-	if (entry->uid >= nvm->next_uid || !entry->rows || !entry->cols || entry->encoding > SIDRA_ENCODING_OFFSET)
+	if (entry->uid >= nvm->next_uid || !entry->rows || !entry->cols ||
+	    entry->encoding > SIDRA_ENCODING_OFFSET)
 		return false;
 	return entry->tile_count == sidra_tile_count(entry->rows, entry->cols, entry->encoding) &&
-	       entry->data_size <= SIDRA_WEIGHTS_DATA_MAX && entry->data_offset % DATA_ALIGNMENT == 0;
+		entry->data_size <= SIDRA_WEIGHTS_DATA_MAX &&
+		entry->data_offset % DATA_ALIGNMENT == 0;
 }
 
-static int load_entries(struct sidra_nvm *nvm)
+static int sidra_nvm_load_entries(struct sidra_nvm *nvm)
 {
 	struct sidra_nvm_entry *all;
 	int ret;
@@ -34,15 +36,18 @@ static int load_entries(struct sidra_nvm *nvm)
 	all = kvcalloc(SIDRA_NVM_ENTRIES, sizeof(*all), GFP_KERNEL);
 	if (!all)
 		return -ENOMEM;
-	ret = nvm->store->read(nvm->owner, SIDRA_NVM_ENTRIES_OFFSET, all, (u64)SIDRA_NVM_ENTRIES * sizeof(*all));
+	ret = nvm->store->read(nvm->owner, SIDRA_NVM_ENTRIES_OFFSET, all,
+			       (u64)SIDRA_NVM_ENTRIES * sizeof(*all));
 	for (i = 0; !ret && i < SIDRA_NVM_ENTRIES; i++) {
 		const struct sidra_nvm_entry *entry = &all[i];
 
-		if (!entry->uid || !plausible(nvm, entry) || sidra_nvm_find(nvm, entry->owner, entry->name) >= 0 ||
+		if (!entry->uid || !sidra_nvm_plausible(nvm, entry) ||
+		    sidra_nvm_find(nvm, entry->owner, entry->name) >= 0 ||
 		    sidra_nvm_find_uid(nvm, entry->uid) >= 0)
 			continue;
 		if (entry->data_size) {
-			ret = sidra_range_reserve(&nvm->data, entry->data_offset, extent(entry->data_size));
+			ret = sidra_range_reserve(&nvm->data, entry->data_offset,
+						  sidra_nvm_extent(entry->data_size));
 			if (ret == -ENOSPC) {
 				ret = 0;
 				continue;
@@ -55,7 +60,8 @@ static int load_entries(struct sidra_nvm *nvm)
 	return ret;
 }
 
-int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner, u64 size)
+int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner,
+		   u64 size)
 {
 	struct sidra_nvm_super super = {};
 	int ret;
@@ -76,7 +82,7 @@ int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, v
 		return -EPROTO;
 	nvm->next_uid = super.next_uid;
 	nvm->uid = super.next_uid;
-	return load_entries(nvm);
+	return sidra_nvm_load_entries(nvm);
 }
 
 void sidra_nvm_fini(struct sidra_nvm *nvm)
@@ -111,7 +117,8 @@ int sidra_nvm_find(const struct sidra_nvm *nvm, u32 owner, const char *name)
 	int i;
 
 	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
-		if (nvm->entries[i].uid && nvm->entries[i].owner == owner && !strcmp(nvm->entries[i].name, name))
+		if (nvm->entries[i].uid && nvm->entries[i].owner == owner &&
+		    !strcmp(nvm->entries[i].name, name))
 			return i;
 	return -ENOENT;
 }
@@ -138,14 +145,16 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 	entry->data_offset = 0;
 	entry->data_size = size;
 	if (size) {
-		ret = sidra_range_alloc(&nvm->data, extent(size), DATA_ALIGNMENT, 0, 0, &entry->data_offset);
+		ret = sidra_range_alloc(&nvm->data, sidra_nvm_extent(size), DATA_ALIGNMENT, 0, 0,
+					&entry->data_offset);
 		if (ret)
 			return ret;
 		ret = nvm->store->write(nvm->owner, entry->data_offset, data, size);
 		if (ret)
 			goto err_free;
 	}
-	ret = nvm->store->write(nvm->owner, entry_offset((u32)number), entry, sizeof(*entry));
+	ret = nvm->store->write(nvm->owner, sidra_nvm_entry_offset((u32)number), entry,
+				sizeof(*entry));
 	if (ret)
 		goto err_free;
 	nvm->entries[number] = *entry;
@@ -153,7 +162,7 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 
 err_free:
 	if (size)
-		sidra_range_free(&nvm->data, entry->data_offset, extent(size));
+		sidra_range_free(&nvm->data, entry->data_offset, sidra_nvm_extent(size));
 	return ret;
 }
 
@@ -161,12 +170,14 @@ int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 {
 	static const struct sidra_nvm_entry empty;
 	struct sidra_nvm_entry *entry = &nvm->entries[number];
-	int ret = nvm->store->write(nvm->owner, entry_offset(number), &empty, sizeof(empty));
+	int ret = nvm->store->write(nvm->owner, sidra_nvm_entry_offset(number), &empty,
+				    sizeof(empty));
 
 	if (ret)
 		return ret;
 	if (entry->data_size)
-		sidra_range_free(&nvm->data, entry->data_offset, extent(entry->data_size));
+		sidra_range_free(&nvm->data, entry->data_offset,
+				 sidra_nvm_extent(entry->data_size));
 	*entry = empty;
 	return 0;
 }

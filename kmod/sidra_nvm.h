@@ -19,13 +19,14 @@ struct sidra_nvm_store {
  * struct sidra_nvm - the directory of named weights in the chip's non-volatile memory
  * @store: access to the memory
  * @owner: passed to @store
- * @entries: SIDRA_NVM_ENTRIES entries; uid 0 means free. Implausible entries were dropped when they were read
+ * @entries: SIDRA_NVM_ENTRIES entries; uid 0 means free. Implausible entries were dropped when they
+ *           were read
  * @data: free extents
  * @next_uid: as stored; 0: nothing stored yet
  * @uid: next uid to assign; all below @next_uid are reserved
  *
- * Every change is in NVM before the call returns; an entry is written after the data that it names, so that an
- * interrupted change leaves the old state. The caller serialises.
+ * Every change is in NVM before the call returns; an entry is written after the data that it names,
+ * so that an interrupted change leaves the old state. The caller serialises.
  */
 struct sidra_nvm {
 	const struct sidra_nvm_store *store;
@@ -36,8 +37,12 @@ struct sidra_nvm {
 	u64 uid;
 };
 
-/* Reads the directory. Memory that was never written becomes an empty directory once something is stored. */
-int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner, u64 size);
+/*
+ * Reads the directory. Memory that was never written becomes an empty directory once something is
+ * stored.
+ */
+int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner,
+		   u64 size);
 void sidra_nvm_fini(struct sidra_nvm *nvm);
 
 /* Whether no object was ever created on this array. */
@@ -53,7 +58,10 @@ int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid);
 int sidra_nvm_find(const struct sidra_nvm *nvm, u32 owner, const char *name);
 int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
 
-/* Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO, -ENOMEM. */
+/*
+ * Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO,
+ * -ENOMEM.
+ */
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
 

@@ -23,18 +23,18 @@ struct sidra_pt {
 	struct sidra_pt *children[];
 };
 
-static unsigned int index_at(u64 va, unsigned int level)
+static unsigned int sidra_ptab_index_at(u64 va, unsigned int level)
 {
 	return (va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1);
 }
 
-static void set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
+static void sidra_ptab_set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
 {
 	dma_wmb();	/* the lower table is complete before the chip can reach it */
 	WRITE_ONCE(pt->entries[index], entry);
 }
 
-static struct sidra_pt *pt_alloc(struct sidra_ptab *ptab, unsigned int level)
+static struct sidra_pt *sidra_ptab_pt_alloc(struct sidra_ptab *ptab, unsigned int level)
 {
 	unsigned int children = level == LEAF_LEVEL ? 0 : SIDRA_PT_ENTRIES;
 	struct sidra_pt *pt = kvzalloc(struct_size(pt, children, children), GFP_KERNEL_ACCOUNT);
@@ -51,27 +51,27 @@ static struct sidra_pt *pt_alloc(struct sidra_ptab *ptab, unsigned int level)
 	return pt;
 }
 
-static void pt_free(struct sidra_ptab *ptab, struct sidra_pt *pt)
+static void sidra_ptab_pt_free(struct sidra_ptab *ptab, struct sidra_pt *pt)
 {
 	ptab->memory->free(ptab->owner, pt->entries, pt->bus);
 	ptab->tables--;
 	kvfree(pt);
 }
 
-static void pt_free_below(struct sidra_ptab *ptab, struct sidra_pt *pt)
+static void sidra_ptab_pt_free_below(struct sidra_ptab *ptab, struct sidra_pt *pt)
 {
 	unsigned int i;
 
 	for (i = 0; pt->level != LEAF_LEVEL && i < SIDRA_PT_ENTRIES; i++)
 		if (pt->children[i])
-			pt_free_below(ptab, pt->children[i]);
-	pt_free(ptab, pt);
+			sidra_ptab_pt_free_below(ptab, pt->children[i]);
+	sidra_ptab_pt_free(ptab, pt);
 }
 
 int sidra_ptab_init(struct sidra_ptab *ptab, const struct sidra_ptab_memory *memory, void *owner)
 {
 	*ptab = (struct sidra_ptab){ .memory = memory, .owner = owner };
-	ptab->root = pt_alloc(ptab, ROOT_LEVEL);
+	ptab->root = sidra_ptab_pt_alloc(ptab, ROOT_LEVEL);
 	return ptab->root ? 0 : -ENOMEM;
 }
 
@@ -79,7 +79,7 @@ void sidra_ptab_fini(struct sidra_ptab *ptab)
 {
 	sidra_ptab_free_unlinked(ptab);
 	if (ptab->root)
-		pt_free_below(ptab, ptab->root);
+		sidra_ptab_pt_free_below(ptab, ptab->root);
 	ptab->root = NULL;
 }
 
@@ -88,18 +88,19 @@ u64 sidra_ptab_root(const struct sidra_ptab *ptab)
 	return ptab->root->bus;
 }
 
-static struct sidra_pt *child(struct sidra_ptab *ptab, struct sidra_pt *parent, unsigned int index)
+static struct sidra_pt *sidra_ptab_child(struct sidra_ptab *ptab, struct sidra_pt *parent,
+					 unsigned int index)
 {
 	struct sidra_pt *pt = parent->children[index];
 
 	if (pt)
 		return pt;
-	pt = pt_alloc(ptab, parent->level - 1);
+	pt = sidra_ptab_pt_alloc(ptab, parent->level - 1);
 	if (!pt)
 		return NULL;
 	parent->children[index] = pt;
 	parent->used++;
-	set_entry(parent, index, pt->bus | SIDRA_PTE_VALID);
+	sidra_ptab_set_entry(parent, index, pt->bus | SIDRA_PTE_VALID);
 	return pt;
 }
 
@@ -109,21 +110,25 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
 	u64 begin = va;
 
 	while (size) {
-		struct sidra_pt *pt = child(ptab, ptab->root, index_at(va, ROOT_LEVEL));
-		unsigned int index = index_at(va, HUGE_LEVEL);
+		struct sidra_pt *pt = sidra_ptab_child(ptab, ptab->root,
+						       sidra_ptab_index_at(va, ROOT_LEVEL));
+		unsigned int index = sidra_ptab_index_at(va, HUGE_LEVEL);
 		u64 step = SIDRA_HUGE_SIZE;
 
 		if (pt && (((va | bus) & (SIDRA_HUGE_SIZE - 1)) || size < SIDRA_HUGE_SIZE)) {
-			pt = child(ptab, pt, index);
-			index = index_at(va, LEAF_LEVEL);
+			pt = sidra_ptab_child(ptab, pt, index);
+			index = sidra_ptab_index_at(va, LEAF_LEVEL);
 			step = SIDRA_PAGE_SIZE;
 		}
 		if (!pt) {
-			/* The failed step may have left an empty table: unmapping one more page removes it. */
+			/*
+			 * The failed step may have left an empty table: unmapping one more page
+			 * removes it.
+			 */
 			sidra_ptab_unmap(ptab, begin, va - begin + SIDRA_PAGE_SIZE);
 			return -ENOMEM;
 		}
-		set_entry(pt, index, bus | leaf);
+		sidra_ptab_set_entry(pt, index, bus | leaf);
 		pt->used++;
 		va += step;
 		bus += step;
@@ -132,22 +137,23 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
 	return 0;
 }
 
-static void unlink_table(struct sidra_ptab *ptab, struct sidra_pt *parent, unsigned int index)
+static void sidra_ptab_unlink_table(struct sidra_ptab *ptab, struct sidra_pt *parent,
+				    unsigned int index)
 {
 	struct sidra_pt *pt = parent->children[index];
 
-	set_entry(parent, index, 0);
+	sidra_ptab_set_entry(parent, index, 0);
 	parent->used--;
 	parent->children[index] = NULL;
 	pt->next = ptab->unlinked;
 	ptab->unlinked = pt;
 }
 
-static void clear_leaf(struct sidra_pt *pt, unsigned int index)
+static void sidra_ptab_clear_leaf(struct sidra_pt *pt, unsigned int index)
 {
 	if (!pt->entries[index])
 		return;
-	set_entry(pt, index, 0);
+	sidra_ptab_set_entry(pt, index, 0);
 	pt->used--;
 }
 
@@ -156,21 +162,22 @@ void sidra_ptab_unmap(struct sidra_ptab *ptab, u64 va, u64 size)
 	u64 end = va + size;
 
 	while (va < end) {
-		unsigned int root_index = index_at(va, ROOT_LEVEL), huge_index = index_at(va, HUGE_LEVEL);
+		unsigned int root_index = sidra_ptab_index_at(va, ROOT_LEVEL),
+			     huge_index = sidra_ptab_index_at(va, HUGE_LEVEL);
 		struct sidra_pt *middle = ptab->root->children[root_index];
 		struct sidra_pt *low = middle ? middle->children[huge_index] : NULL;
 		u64 stop = min(end, (va | (SIDRA_HUGE_SIZE - 1)) + 1);
 
 		if (low) {
 			for (; va < stop; va += SIDRA_PAGE_SIZE)
-				clear_leaf(low, index_at(va, LEAF_LEVEL));
+				sidra_ptab_clear_leaf(low, sidra_ptab_index_at(va, LEAF_LEVEL));
 			if (!low->used)
-				unlink_table(ptab, middle, huge_index);
+				sidra_ptab_unlink_table(ptab, middle, huge_index);
 		} else if (middle) {
-			clear_leaf(middle, huge_index);
+			sidra_ptab_clear_leaf(middle, huge_index);
 		}
 		if (middle && !middle->used)
-			unlink_table(ptab, ptab->root, root_index);
+			sidra_ptab_unlink_table(ptab, ptab->root, root_index);
 		va = stop;
 	}
 }
@@ -181,7 +188,7 @@ void sidra_ptab_free_unlinked(struct sidra_ptab *ptab)
 		struct sidra_pt *pt = ptab->unlinked;
 
 		ptab->unlinked = pt->next;
-		pt_free(ptab, pt);
+		sidra_ptab_pt_free(ptab, pt);
 	}
 }
 
@@ -191,12 +198,14 @@ struct walk {
 	void *to;
 };
 
-static void walk_leaf(struct walk *walk, u64 va, u64 entry, u64 size)
+static void sidra_ptab_walk_leaf(struct walk *walk, u64 va, u64 entry, u64 size)
 {
-	const u64 bus = entry & SIDRA_PTE_ADDR, flags = entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL);
+	const u64 bus = entry & SIDRA_PTE_ADDR,
+		  flags = entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL);
 	struct sidra_ptab_run *run = &walk->run;
 
-	if (run->size && run->va + run->size == va && run->bus + run->size == bus && run->flags == flags) {
+	if (run->size && run->va + run->size == va && run->bus + run->size == bus &&
+	    run->flags == flags) {
 		run->size += size;
 		return;
 	}
@@ -205,24 +214,25 @@ static void walk_leaf(struct walk *walk, u64 va, u64 entry, u64 size)
 	*run = (struct sidra_ptab_run){ .va = va, .bus = bus, .size = size, .flags = flags };
 }
 
-static void walk_table(struct walk *walk, const struct sidra_pt *pt, u64 va)
+static void sidra_ptab_walk_table(struct walk *walk, const struct sidra_pt *pt, u64 va)
 {
 	const u64 size = (u64)SIDRA_PAGE_SIZE << 9 * pt->level;
 	unsigned int i;
 
 	for (i = 0; i < SIDRA_PT_ENTRIES; i++, va += size) {
 		if (pt->level != LEAF_LEVEL && pt->children[i])
-			walk_table(walk, pt->children[i], va);
+			sidra_ptab_walk_table(walk, pt->children[i], va);
 		else if (pt->entries[i])
-			walk_leaf(walk, va, pt->entries[i], size);
+			sidra_ptab_walk_leaf(walk, va, pt->entries[i], size);
 	}
 }
 
-void sidra_ptab_runs(const struct sidra_ptab *ptab, void (*run)(void *to, const struct sidra_ptab_run *run), void *to)
+void sidra_ptab_runs(const struct sidra_ptab *ptab,
+		     void (*run)(void *to, const struct sidra_ptab_run *run), void *to)
 {
 	struct walk walk = { .found = run, .to = to };
 
-	walk_table(&walk, ptab->root, 0);
+	sidra_ptab_walk_table(&walk, ptab->root, 0);
 	if (walk.run.size)
 		run(to, &walk.run);
 }

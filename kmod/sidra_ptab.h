@@ -18,8 +18,8 @@ struct sidra_ptab_memory {
 /**
  * struct sidra_ptab - page tables of one context, in the format of uapi/sidra_hw.h
  *
- * The chip may walk them at any time. Every entry is written with one store, so the chip sees its old or new value. The caller serialises
- * writers.
+ * The chip may walk them at any time. Every entry is written with one store, so the chip sees its
+ * old or new value. The caller serialises writers.
  */
 struct sidra_ptab {
 	const struct sidra_ptab_memory *memory;
@@ -35,23 +35,28 @@ void sidra_ptab_fini(struct sidra_ptab *ptab);
 u64 sidra_ptab_root(const struct sidra_ptab *ptab);
 
 /*
- * Maps [va, va + size) to [bus, bus + size) with SIDRA_PTE_READ, _WRITE, _LOCAL of @flags. Addresses and size are multiples of 4 KiB,
- * inside the address space, and nothing is mapped there yet. Uses 2 MiB leaves where both sides allow it. -ENOMEM: nothing was mapped.
+ * Maps [va, va + size) to [bus, bus + size) with SIDRA_PTE_READ, _WRITE, _LOCAL of @flags.
+ * Addresses and size are multiples of 4 KiB, inside the address space, and nothing is mapped there
+ * yet. Uses 2 MiB leaves where both sides allow it. -ENOMEM: nothing was mapped.
  */
 int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags);
 
 /*
- * Clears the leaves of one or more complete calls of map(). Tables that become empty are unlinked but stay allocated, because the chip may
- * read them until the range is quiesced. Never fails.
+ * Clears the leaves of one or more complete calls of map(). Tables that become empty are unlinked
+ * but stay allocated, because the chip may read them until the range is quiesced. Never fails.
  */
 void sidra_ptab_unmap(struct sidra_ptab *ptab, u64 va, u64 size);
 
-/* Iterates over the mappings by address. Neighbours that are contiguous in both spaces and have the same flags form one run. */
+/*
+ * Iterates over the mappings by address. Neighbours that are contiguous in both spaces and have the
+ * same flags form one run.
+ */
 struct sidra_ptab_run {
 	u64 va, bus, size, flags;
 };
 
-void sidra_ptab_runs(const struct sidra_ptab *ptab, void (*run)(void *to, const struct sidra_ptab_run *run), void *to);
+void sidra_ptab_runs(const struct sidra_ptab *ptab,
+		     void (*run)(void *to, const struct sidra_ptab_run *run), void *to);
 
 /* Frees the tables that unmap() unlinked; called after the quiesce was acknowledged. */
 void sidra_ptab_free_unlinked(struct sidra_ptab *ptab);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Included by files that use neither hardware nor kernel state: page tables, ranges, crossbars, the NVM directory. Tests
- * compile them in user space, too, where sidra_shim.h replaces the kernel's headers.
+ * Included by files that use neither hardware nor kernel state: page tables, ranges, crossbars, the
+ * NVM directory. Tests compile them in user space, too, where sidra_shim.h replaces the kernel's
+ * headers.
  */
 #ifndef __SIDRA_PURE_H__
 #define __SIDRA_PURE_H__

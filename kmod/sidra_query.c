@@ -8,7 +8,7 @@
 #define VALID_FOR	HZ
 #define TIMEOUT		HZ
 
-static void query_work(struct work_struct *work)
+static void sidra_query_work(struct work_struct *work)
 {
 	struct sidra_query *query = container_of(work, struct sidra_query, work);
 	void *answer = kvzalloc(query->size_max, GFP_KERNEL);
@@ -37,7 +37,7 @@ void sidra_query_init(struct sidra_query *query, struct sidra_device *sdev, size
 	query->sdev = sdev;
 	query->ask = ask;
 	query->size_max = size_max;
-	INIT_WORK(&query->work, query_work);
+	INIT_WORK(&query->work, sidra_query_work);
 	init_waitqueue_head(&query->answered);
 	mutex_init(&query->lock);
 	query->open = true;
@@ -54,9 +54,11 @@ void sidra_query_end(struct sidra_query *query)
 	query->answer = NULL;
 }
 
-/* Returns the current answer, or -EINPROGRESS if a newer one than number @answers is due, by @end. */
-static ssize_t read_valid(struct sidra_query *query, void *to, loff_t offset, size_t count, u32 *answers,
-			  unsigned long *end)
+/*
+ * Returns the current answer, or -EINPROGRESS if a newer one than number @answers is due, by @end.
+ */
+static ssize_t sidra_query_read_valid(struct sidra_query *query, void *to, loff_t offset,
+				      size_t count, u32 *answers, unsigned long *end)
 {
 	guard(mutex)(&query->lock);
 	if (!query->open)
@@ -82,12 +84,13 @@ ssize_t sidra_query_read(struct sidra_query *query, void *to, loff_t offset, siz
 	long left;
 
 	for (;;) {
-		ret = read_valid(query, to, offset, count, &answers, &end);
+		ret = sidra_query_read_valid(query, to, offset, count, &answers, &end);
 		if (ret != -EINPROGRESS)
 			return ret;
 		left = max_t(long, end - jiffies, 0);
-		left = wait_event_interruptible_timeout(query->answered,
-							READ_ONCE(query->answers) != answers || !READ_ONCE(query->open), left);
+		left = wait_event_interruptible_timeout(
+			query->answered,
+			READ_ONCE(query->answers) != answers || !READ_ONCE(query->open), left);
 		if (left <= 0)
 			return left ?: -ETIMEDOUT;
 	}

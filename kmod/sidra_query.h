@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cached query: data that many may read and only the chip or its firmware has. Readers do not query it themselves. A work item does, at
- * most once a second, and a reader waits for its answer at most one second, without a lock, and can be interrupted. So neither a firmware
- * that hangs nor a crowd of readers costs more than that.
+ * A cached query: data that many may read and only the chip or its firmware has. Readers do not
+ * query it themselves. A work item does, at most once a second, and a reader waits for its answer
+ * at most one second, without a lock, and can be interrupted. So neither a firmware that hangs nor
+ * a crowd of readers costs more than that.
  */
 #ifndef __SIDRA_QUERY_H__
 #define __SIDRA_QUERY_H__
@@ -15,7 +16,8 @@ struct sidra_device;
 
 /**
  * struct sidra_query - a cached query; @lock protects the fields below it
- * @ask: performs the query, and sleeps for some seconds at most; returns the length of the answer or -errno
+ * @ask: performs the query, and sleeps for some seconds at most; returns the length of the answer
+ *       or -errno
  * @size_max: length of the longest answer in bytes
  * @answered: wakes readers when there is a new answer
  * @answer: the answer, @result bytes long
@@ -48,8 +50,8 @@ void sidra_query_init(struct sidra_query *query, struct sidra_device *sdev, size
 void sidra_query_end(struct sidra_query *query);
 
 /*
- * Copies at most @count bytes of an answer that is at most a second old, beginning at @offset. Returns the number of bytes or -errno: that
- * of @ask, or -ETIMEDOUT, -ERESTARTSYS, -ENODEV.
+ * Copies at most @count bytes of an answer that is at most a second old, beginning at @offset.
+ * Returns the number of bytes or -errno: that of @ask, or -ETIMEDOUT, -ERESTARTSYS, -ENODEV.
  */
 ssize_t sidra_query_read(struct sidra_query *query, void *to, loff_t offset, size_t count);
 /* Reads an answer of exactly @size_max bytes: 0 or -errno. */

@@ -14,7 +14,7 @@
 
 /* ---- Memory ---- */
 
-static int alloc_state(struct sidra_queue *queue)
+static int sidra_queue_alloc_state(struct sidra_queue *queue)
 {
 	struct device *dev = queue->sdev->drm.dev;
 
@@ -31,7 +31,7 @@ static int alloc_state(struct sidra_queue *queue)
 	return sidra_dma_bounced(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
 }
 
-static int alloc_user_ring(struct sidra_queue *queue)
+static int sidra_queue_alloc_user_ring(struct sidra_queue *queue)
 {
 	unsigned long count = queue->ring_size >> PAGE_SHIFT;
 	int ret;
@@ -44,29 +44,33 @@ static int alloc_user_ring(struct sidra_queue *queue)
 		if (!queue->pages[queue->page_count])
 			return -ENOMEM;
 	}
-	ret = sg_alloc_table_from_pages(&queue->sgt, queue->pages, count, 0, queue->ring_size, GFP_KERNEL_ACCOUNT);
+	ret = sg_alloc_table_from_pages(&queue->sgt, queue->pages, count, 0, queue->ring_size,
+					GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;
 	ret = dma_map_sgtable(queue->sdev->drm.dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
 	if (ret)
-		sg_free_table(&queue->sgt);	/* sets sgl to NULL, which means that the table is not mapped */
+		/* Sets sgl to NULL, which means that the table is not mapped */
+		sg_free_table(&queue->sgt);
 	return ret;
 }
 
-static int alloc_kernel_ring(struct sidra_queue *queue)
+static int sidra_queue_alloc_kernel_ring(struct sidra_queue *queue)
 {
 	struct device *dev = queue->sdev->drm.dev;
 
-	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus,
+					 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.pending_slots),
+	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue),
+					      sizeof(*queue->point.pending_slots),
 					      GFP_KERNEL_ACCOUNT);
 	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
 	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
 }
 
 /* Unmaps and frees the memory that the chip can access; done before remove() returns. */
-static void unmap_memory(struct sidra_queue *queue)
+static void sidra_queue_unmap_memory(struct sidra_queue *queue)
 {
 	struct device *dev = queue->sdev->drm.dev;
 
@@ -100,7 +104,7 @@ void sidra_queue_release(struct kref *ref)
 
 /* ---- The chip's side ---- */
 
-static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
+static void sidra_queue_install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
 {
 	bool kernel = queue->kind == SIDRA_QUEUE_KERNEL;
 	struct sidra_hw_queue entry = {
@@ -132,25 +136,28 @@ void sidra_queue_ring_all(struct sidra_ctx *ctx)
 }
 
 /* Makes the entry invalid and clears its epoch: no packet of the queue will run. */
-static void clear_entry(struct sidra_hw_queue *entry)
+static void sidra_queue_clear_entry(struct sidra_hw_queue *entry)
 {
 	sidra_entry_revoke(&entry->flags);
 	WRITE_ONCE(entry->epoch, 0);
 }
 
-/* Ends the queue's epoch on the chip. SEM_WAITs of other queues for that epoch are evaluated again. */
-static void reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enum sidra_fault_cause cause)
+/*
+ * Ends the queue's epoch on the chip. SEM_WAITs of other queues for that epoch are evaluated again.
+ */
+static void sidra_queue_reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *queue,
+				      enum sidra_fault_cause cause)
 {
 	struct sidra_hw_queue *entry = &ctx->queue_table[queue->number];
 
 	sidra_entry_revoke(&entry->flags);
 	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
 		      sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
-	clear_entry(entry);
+	sidra_queue_clear_entry(entry);
 }
 
 /* Assigns an epoch that no other queue of the context has; never 0. */
-static u32 next_epoch(struct sidra_ctx *ctx)
+static u32 sidra_queue_next_epoch(struct sidra_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->sdev->lock);
 	if (!++ctx->last_epoch)
@@ -166,7 +173,9 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 	lockdep_assert_held(&sdev->lock);
 	if (state->fault.cause == SIDRA_FAULT_NONE && cause != SIDRA_FAULT_NONE) {
 		struct sidra_fault fault = {
-			.clock_ns = sdev->stopped || sdev->link_gone ? 0 : sidra_read64(sdev, SIDRA_REG_CLOCK),
+			.clock_ns = sdev->stopped || sdev->link_gone ?
+				0 :
+				sidra_read64(sdev, SIDRA_REG_CLOCK),
 			.sequence = sidra_point_timeline(&queue->point),
 			.context = queue->slot,
 			.queue = queue->number,
@@ -174,7 +183,8 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 		};
 
 		state->fault = fault;
-		trace_sidra_fault(sdev->ordinal, queue->slot, queue->number, cause, fault.sequence, 0);
+		trace_sidra_fault(sdev->ordinal, queue->slot, queue->number, cause, fault.sequence,
+				  0);
 	}
 	smp_store_release(&state->run_state, run_state);	/* after the fault record */
 	sidra_point_wake(sdev, &queue->point);
@@ -183,9 +193,11 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n", queue->number, queue->slot);
-	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number, queue->slot);
-	reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
+	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n",
+		 queue->number, queue->slot);
+	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number,
+		       queue->slot);
+	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
 	sidra_submit_fail(queue, -ETIMEDOUT);
 	if (!ctx->lost)
 		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
@@ -198,11 +210,16 @@ u64 *sidra_queue_index(const struct sidra_queue *queue)
 	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
 }
 
-/* Whether the next packet to retire is a SEM_WAIT. In a CALL, packets before a SEM_WAIT may have been executed already. */
-static bool is_at_sem_wait(const struct sidra_queue *queue)
+/*
+ * Whether the next packet to retire is a SEM_WAIT. In a CALL, packets before a SEM_WAIT may have
+ * been executed already.
+ */
+static bool sidra_queue_is_at_sem_wait(const struct sidra_queue *queue)
 {
-	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) * sizeof(union sidra_cmd);
-	const union sidra_cmd *packet = page_address(queue->pages[at >> PAGE_SHIFT]) + offset_in_page(at);
+	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) *
+		sizeof(union sidra_cmd);
+	const union sidra_cmd *packet = page_address(queue->pages[at >> PAGE_SHIFT]) +
+		offset_in_page(at);
 
 	return READ_ONCE(packet->hdr.opcode) == SIDRA_CMD_SEM_WAIT;
 }
@@ -211,19 +228,21 @@ bool sidra_queue_drained(const struct sidra_queue *queue)
 {
 	if (sidra_point_stopped(&queue->point) || !sidra_queue_unretired(queue))
 		return true;
-	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) && is_at_sem_wait(queue);
+	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) &&
+		sidra_queue_is_at_sem_wait(queue);
 }
 
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	queue->watch.stalled_checks = 0;
 	if (sidra_point_stopped(&queue->point)) {	/* it stays stopped until QUEUE_RESET */
-		clear_entry(&ctx->queue_table[queue->number]);
+		sidra_queue_clear_entry(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
-		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* hide the suspend from its owner */
+		/* Hide the suspend from its owner */
+		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)
 			smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_RUNNING);
-		install(ctx, queue, sidra_point_timeline(&queue->point));
+		sidra_queue_install(ctx, queue, sidra_point_timeline(&queue->point));
 	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
 		sidra_submit_resume(queue);
@@ -234,24 +253,25 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	struct sidra_device *sdev = ctx->sdev;
 
 	lockdep_assert_held(&sdev->lock);
-	clear_entry(&ctx->queue_table[queue->number]);
+	sidra_queue_clear_entry(&ctx->queue_table[queue->number]);
 	xa_erase(&ctx->queues, queue->number);
 	sdev->queue_count--;
 	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
 	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
-	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);	/* read by its owner */
+	/* Read by its owner */
+	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);
 	sidra_point_detach(sdev, &queue->point);
 	sidra_submit_fini(queue);
 	sidra_use_end(&queue->use);
 	if (queue->ring_va)
 		sidra_mmu_unmap(ctx->vm, queue->ring_va, queue->ring_size);
-	unmap_memory(queue);
+	sidra_queue_unmap_memory(queue);
 	sidra_queue_put(queue);
 }
 
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
+	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_queue_drop(ctx, queue);
 }
@@ -271,7 +291,7 @@ struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number)
 }
 
 /* Packets and write index are mapped read-only, so that no packet of the context can write them. */
-static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
+static int sidra_queue_bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	u64 plain = queue->report_offset ?: queue->ring_size, va;
 	int ret;
@@ -281,8 +301,8 @@ static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		return ret;
 	ret = sidra_mmu_map_sgt(ctx->vm, va, &queue->sgt, 0, plain, SIDRA_PTE_READ);
 	if (!ret && queue->report_offset)
-		ret = sidra_mmu_map_sgt(ctx->vm, va + plain, &queue->sgt, plain, queue->ring_size - plain,
-					SIDRA_PTE_READ | SIDRA_PTE_WRITE);
+		ret = sidra_mmu_map_sgt(ctx->vm, va + plain, &queue->sgt, plain,
+					queue->ring_size - plain, SIDRA_PTE_READ | SIDRA_PTE_WRITE);
 	if (ret)
 		sidra_mmu_unmap(ctx->vm, va, queue->ring_size);
 	else
@@ -290,7 +310,9 @@ static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	return ret;
 }
 
-static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra_ioctl_queue_create *args, u32 number)
+static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
+					     const struct sidra_ioctl_queue_create *args,
+					     u32 number)
 {
 	struct sidra_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	struct sidra_device *sdev = ctx->sdev;
@@ -312,16 +334,18 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 		queue->report_offset = queue->ring_size;
 		queue->ring_size += PAGE_ALIGN((u64)sizeof(struct sidra_report) << args->ring_log2);
 	}
-	sidra_point_init(&queue->point, sidra_irq_vector(sdev, ctx->slot * 7 + number), ctx->slot, number);
+	sidra_point_init(&queue->point, sidra_irq_vector(sdev, ctx->slot * 7 + number), ctx->slot,
+			 number);
 	sidra_submit_init(queue);
-	ret = alloc_state(queue);
+	ret = sidra_queue_alloc_state(queue);
 	if (!ret)
-		ret = args->kind == SIDRA_QUEUE_USER ? alloc_user_ring(queue) : alloc_kernel_ring(queue);
+		ret = args->kind == SIDRA_QUEUE_USER ? sidra_queue_alloc_user_ring(queue) :
+						       sidra_queue_alloc_kernel_ring(queue);
 	if (!ret && args->kind == SIDRA_QUEUE_USER)
-		ret = bind_ring(ctx, queue);
+		ret = sidra_queue_bind_ring(ctx, queue);
 	if (!ret) {
 		queue->point.state->generation = ctx->generation;
-		queue->point.state->epoch = next_epoch(ctx);
+		queue->point.state->epoch = sidra_queue_next_epoch(ctx);
 		queue->point.state->timeline = args->start;
 		queue->reserved = args->start;
 		queue->published = args->start;
@@ -329,12 +353,12 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 		sidra_epochs_init(&queue->point.epochs, queue->point.state->epoch);
 		return queue;
 	}
-	unmap_memory(queue);
+	sidra_queue_unmap_memory(queue);
 	sidra_queue_put(queue);
 	return ERR_PTR(ret);
 }
 
-static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *args)
+static int sidra_queue_create(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *args)
 {
 	struct sidra_device *sdev = ctx->sdev;
 	struct sidra_queue *queue;
@@ -343,8 +367,8 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 
 	if (sdev->queue_count >= sdev->chip.info.queues)
 		return -EMFILE;
-	ret = xa_alloc(&ctx->queues, &number, NULL, XA_LIMIT(0, sdev->chip.info.queues_per_context - 1),
-		       GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc(&ctx->queues, &number, NULL,
+		       XA_LIMIT(0, sdev->chip.info.queues_per_context - 1), GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EMFILE : ret;
 	ret = sidra_user_charge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
@@ -352,7 +376,7 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 		xa_erase(&ctx->queues, number);
 		return ret;
 	}
-	queue = alloc_queue(ctx, args, number);
+	queue = sidra_queue_alloc(ctx, args, number);
 	if (IS_ERR(queue)) {
 		sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
 		xa_erase(&ctx->queues, number);
@@ -361,8 +385,9 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 	sdev->queue_count++;
 	sidra_point_attach(sdev, &queue->point);
 	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
-	install(ctx, queue, args->start);
-	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* cannot fail: the entry is allocated */
+	sidra_queue_install(ctx, queue, args->start);
+	/* Cannot fail: the entry is allocated */
+	xa_store(&ctx->queues, number, queue, GFP_KERNEL);
 	sidra_watch(sdev);
 
 	args->queue = number;
@@ -389,8 +414,8 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->state_offset = 0;
 	if ((args->flags & ~SIDRA_QUEUE_REPORTS) || args->kind > SIDRA_QUEUE_KERNEL ||
 	    args->ring_log2 < SIDRA_QUEUE_LOG2_MIN || args->ring_log2 > SIDRA_QUEUE_LOG2_MAX ||
-	    args->priority >= SIDRA_PRIORITIES || args->start > SIDRA_QUEUE_START_MAX || args->reserved[0] ||
-	    args->reserved[1])
+	    args->priority >= SIDRA_PRIORITIES || args->start > SIDRA_QUEUE_START_MAX ||
+	    args->reserved[0] || args->reserved[1])
 		return -EINVAL;
 	if ((args->flags & SIDRA_QUEUE_REPORTS) && args->kind == SIDRA_QUEUE_KERNEL)
 		return -EINVAL;	/* the report ring of a kernel queue could not be mapped */
@@ -402,7 +427,7 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 
 	CLASS(sidra_call, call)(sdev);
 	ret = call.error ?: sidra_ctx_usable(ctx);
-	return ret ?: create_queue(ctx, args);
+	return ret ?: sidra_queue_create(ctx, args);
 }
 
 int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -440,32 +465,34 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 }
 
 /*
- * Drops the packets that have not retired. The queue continues behind them, so that positions stay unique, and in a new
- * epoch, so that a dropped packet is never taken for a retired one.
+ * Drops the packets that have not retired. The queue continues behind them, so that positions stay
+ * unique, and in a new epoch, so that a dropped packet is never taken for a retired one.
  */
-static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct sidra_ioctl_queue_reset *args)
+static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
+			     struct sidra_ioctl_queue_reset *args)
 {
 	u64 start, retired;
 	u32 epoch;
 
-	reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
+	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
 	if (ctx->lost)
 		return -ESTALE;	/* the chip did not acknowledge, so the whole context was reset */
 
 	/* The driver may write the state page until the chip loads the queue again. */
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
-	epoch = next_epoch(ctx);
+	epoch = sidra_queue_next_epoch(ctx);
 	if (queue->kind == SIDRA_QUEUE_KERNEL) {
 		start = sidra_submit_reset(queue, epoch, &retired);
 	} else {
 		retired = sidra_point_timeline(&queue->point);
 		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
 		if (start - retired > sidra_queue_capacity(queue))
-			start = retired;	/* an impossible index: assume that nothing was queued */
+			/* An impossible index: assume that nothing was queued */
+			start = retired;
 		sidra_queue_begin_epoch(queue, epoch, retired, start);
 	}
-	install(ctx, queue, start);
+	sidra_queue_install(ctx, queue, start);
 	/* The chip publishes the new position, and runs what SUBMIT has added since. */
 	sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, queue->number), 1);
 	args->epoch = epoch;
@@ -494,7 +521,7 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	if (ret)
 		return ret;
 	queue = xa_load(&ctx->queues, args->queue);
-	return queue ? reset_queue(ctx, queue, args) : -ENOENT;
+	return queue ? sidra_queue_reset(ctx, queue, args) : -ENOENT;
 }
 
 int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -525,7 +552,8 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	args->priority = queue->priority;
 	args->queue_flags = queue->report_offset ? SIDRA_QUEUE_REPORTS : 0;
 	/* The index of a kernel queue is freed when it is destroyed. */
-	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ? READ_ONCE(queue->reserved) : READ_ONCE(*sidra_queue_index(queue));
+	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ? READ_ONCE(queue->reserved) :
+							      READ_ONCE(*sidra_queue_index(queue));
 	if (sidra_point_stopped(&queue->point))
 		args->fault = queue->point.state->fault;
 	return 0;

@@ -19,12 +19,14 @@ struct sidra_device;
 
 /**
  * struct sidra_queue - a queue; fields are constant where no lock is named
- * @ref: held by the context's table, by mappings, by jobs, and by calls that wait for it or submit to it
+ * @ref: held by the context's table, by mappings, by jobs, and by calls that wait for it or submit
+ *       to it
  * @rcu: frees the struct, see sidra_pending_del()
  * @sdev: the device; open files and fences that refer to the queue keep it
  * @ctx_handle: handle of its context in the file
  * @slot, @number: number of its context on the chip, and its number in the context
- * @index_offset, @report_offset, @ring_size: layout of the ring memory of a user queue; @report_offset is 0 without reports
+ * @index_offset, @report_offset, @ring_size: layout of the ring memory of a user queue;
+ *                                            @report_offset is 0 without reports
  * @pages: ring memory of a user queue, mapped for DMA by @sgt until the queue is dropped
  * @ring_va: device address of that memory
  * @ring, @index: packets and write index of a kernel queue
@@ -60,7 +62,10 @@ struct sidra_queue {
 	struct sidra_queue_watch watch;
 	struct sidra_use use;
 
-	/* Protects @fence_seqno, so that fences are numbered in ring order. Taken before submit_lock. */
+	/*
+	 * Protects @fence_seqno, so that fences are numbered in ring order. Taken before
+	 * submit_lock.
+	 */
 	struct mutex fence_lock;
 	u64 fence_seqno;
 
@@ -98,16 +103,26 @@ static inline u64 sidra_queue_capacity(const struct sidra_queue *queue)
 /* Returns the queue with a reference, or NULL if there is none. Needs no lock. */
 struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number);
 
-/* Records why a queue stopped that the chip no longer runs, and wakes its waiters. Under sidra_device.lock. */
+/*
+ * Records why a queue stopped that the chip no longer runs, and wakes its waiters. Under
+ * sidra_device.lock.
+ */
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause);
-/* Stops a queue that makes no progress. If the chip does not acknowledge that, its context or the device is reset. */
+/*
+ * Stops a queue that makes no progress. If the chip does not acknowledge that, its context or the
+ * device is reset.
+ */
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /*
- * Begins another epoch at @start, for a queue that the chip does not run. In the epoch that ends, packets before @retired
- * have retired; its waiters are woken. Under submit_lock for a kernel queue.
+ * Begins another epoch at @start, for a queue that the chip does not run. In the epoch that ends,
+ * packets before @retired have retired; its waiters are woken. Under submit_lock for a kernel
+ * queue.
  */
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start);
-/* The write index that the chip reads. That of a user queue is written by the user, and may have any value. */
+/*
+ * The write index that the chip reads. That of a user queue is written by the user, and may have
+ * any value.
+ */
 u64 *sidra_queue_index(const struct sidra_queue *queue);
 /* Number of packets that have not retired, if the write index is valid. */
 static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
@@ -116,17 +131,26 @@ static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 }
 
 /*
- * Whether a reset of the chip loses no work: the queue has stopped, is empty, or waits in a SEM_WAIT. The answer is final
- * once the chip has been reset, because a reset changes no state page.
+ * Whether a reset of the chip loses no work: the queue has stopped, is empty, or waits in a
+ * SEM_WAIT. The answer is final once the chip has been reset, because a reset changes no state
+ * page.
  */
 bool sidra_queue_drained(const struct sidra_queue *queue);
-/* After such a reset: lets a drained queue continue where it was, once its context is valid and its doorbell was rung. */
+/*
+ * After such a reset: lets a drained queue continue where it was, once its context is valid and its
+ * doorbell was rung.
+ */
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/* Stops it on the chip, and removes it from its context; mappings keep its memory. Under sidra_device.lock. */
+/*
+ * Stops it on the chip, and removes it from its context; mappings keep its memory. Under
+ * sidra_device.lock.
+ */
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /* The same for a queue that the chip no longer runs. */
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/* Rings the doorbells of all queues of a context, so that the chip evaluates their SEM_WAITs again. */
+/*
+ * Rings the doorbells of all queues of a context, so that the chip evaluates their SEM_WAITs again.
+ */
 void sidra_queue_ring_all(struct sidra_ctx *ctx);
 
 #endif

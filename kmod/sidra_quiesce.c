@@ -5,19 +5,19 @@
 #include "sidra_reset.h"
 #include "sidra_trace.h"
 
-static bool done(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+static bool sidra_quiesce_done(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 {
 	return sidra_admin_raw(ctx->sdev, op, ctx->slot, arg1, arg2) == SIDRA_ADMIN_OK;
 }
 
-static bool acknowledged(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+static bool sidra_quiesce_acknowledged(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 {
-	if (!done(ctx, op, arg1, arg2))
+	if (!sidra_quiesce_done(ctx, op, arg1, arg2))
 		return false;
 	if (op == SIDRA_ADMIN_RESET_QUEUE)
-		return done(ctx, SIDRA_ADMIN_RESUME_QUEUE, arg1, arg2);
+		return sidra_quiesce_done(ctx, SIDRA_ADMIN_RESUME_QUEUE, arg1, arg2);
 	if (op == SIDRA_ADMIN_RESET_CONTEXT)
-		return done(ctx, SIDRA_ADMIN_RESUME_CONTEXT, arg1, arg2);
+		return sidra_quiesce_done(ctx, SIDRA_ADMIN_RESUME_CONTEXT, arg1, arg2);
 	return true;
 }
 
@@ -28,22 +28,26 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 	lockdep_assert_held(&sdev->lock);
 	if (ctx->lost || sdev->stopped)
 		return;	/* a reset has ended everything already */
-	if (acknowledged(ctx, op, arg1, arg2)) {
+	if (sidra_quiesce_acknowledged(ctx, op, arg1, arg2)) {
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
 		return;
 	}
 	sidra_coredump(sdev, sidra_chip_answers(sdev) ? "no-acknowledgement" : "link-lost",
 		       "admin command %u of context %u", op, ctx->slot);
 	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
-	if (op != SIDRA_ADMIN_RESET_CONTEXT && acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
-		drm_warn(&sdev->drm, "context %u was reset: no acknowledgement of admin command %u\n", ctx->slot, op);
+	if (op != SIDRA_ADMIN_RESET_CONTEXT &&
+	    sidra_quiesce_acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
+		drm_warn(&sdev->drm,
+			 "context %u was reset: no acknowledgement of admin command %u\n",
+			 ctx->slot, op);
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 1);
 		sidra_ctx_revoke(ctx);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_TIMEOUT);
 		sidra_event_context_lost(sdev, ctx->slot, SIDRA_FAULT_TIMEOUT);
 		return;
 	}
-	drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u of context %u\n", op,
+	drm_warn(&sdev->drm,
+		 "resetting the device: no acknowledgement of admin command %u of context %u\n", op,
 		 ctx->slot);
 	trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 2);
 	sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);

@@ -7,10 +7,10 @@ struct sidra_range_node {
 };
 
 /*
- * There are never more free ranges than taken ones plus one. With that many nodes, freeing always finds a spare one. Called before another
- * range is taken.
+ * There are never more free ranges than taken ones plus one. With that many nodes, freeing always
+ * finds a spare one. Called before another range is taken.
  */
-static int put_aside(struct sidra_range *range)
+static int sidra_range_put_aside(struct sidra_range *range)
 {
 	struct sidra_range_node *node;
 
@@ -25,9 +25,10 @@ static int put_aside(struct sidra_range *range)
 	return 0;
 }
 
-static struct sidra_range_node *take_spare(struct sidra_range *range)
+static struct sidra_range_node *sidra_range_take_spare(struct sidra_range *range)
 {
-	struct sidra_range_node *node = list_first_entry(&range->spare, struct sidra_range_node, link);
+	struct sidra_range_node *node = list_first_entry(&range->spare, struct sidra_range_node,
+							 link);
 
 	list_del(&node->link);
 	return node;
@@ -55,7 +56,7 @@ int sidra_range_init(struct sidra_range *range, u64 begin, u64 end)
 	return 0;
 }
 
-static void free_nodes(struct list_head *list)
+static void sidra_range_free_nodes(struct list_head *list)
 {
 	struct sidra_range_node *node, *next;
 
@@ -66,12 +67,16 @@ static void free_nodes(struct list_head *list)
 
 void sidra_range_fini(struct sidra_range *range)
 {
-	free_nodes(&range->free);
-	free_nodes(&range->spare);
+	sidra_range_free_nodes(&range->free);
+	sidra_range_free_nodes(&range->spare);
 }
 
-/* Takes [begin, end) out of a free node. Uses a spare node if both sides stay free, and returns one if neither does. */
-static void take_from_node(struct sidra_range *range, struct sidra_range_node *node, u64 begin, u64 end)
+/*
+ * Takes [begin, end) out of a free node. Uses a spare node if both sides stay free, and returns one
+ * if neither does.
+ */
+static void sidra_range_take_from_node(struct sidra_range *range, struct sidra_range_node *node,
+				       u64 begin, u64 end)
 {
 	if (node->begin == begin && node->end == end) {
 		list_move(&node->link, &range->spare);
@@ -79,7 +84,7 @@ static void take_from_node(struct sidra_range *range, struct sidra_range_node *n
 		node->begin = end;
 	} else {
 		if (node->end != end) {
-			struct sidra_range_node *rest = take_spare(range);
+			struct sidra_range_node *rest = sidra_range_take_spare(range);
 
 			rest->begin = end;
 			rest->end = node->end;
@@ -90,7 +95,8 @@ static void take_from_node(struct sidra_range *range, struct sidra_range_node *n
 	range->total -= end - begin;
 }
 
-static int alloc_from(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from, u64 *address)
+static int sidra_range_alloc_from(struct sidra_range *range, u64 size, u64 alignment, u64 phase,
+				  u64 from, u64 *address)
 {
 	struct sidra_range_node *node;
 
@@ -98,22 +104,26 @@ static int alloc_from(struct sidra_range *range, u64 size, u64 alignment, u64 ph
 		u64 begin = max(node->begin, from);
 		u64 pad = (phase + alignment - begin % alignment) % alignment;
 
-		if (begin >= node->end || node->end - begin < size || pad > node->end - begin - size)
+		if (begin >= node->end || node->end - begin < size ||
+		    pad > node->end - begin - size)
 			continue;
-		if (put_aside(range))
+		if (sidra_range_put_aside(range))
 			return -ENOMEM;
 		*address = begin + pad;
-		take_from_node(range, node, *address, *address + size);
+		sidra_range_take_from_node(range, node, *address, *address + size);
 		return 0;
 	}
 	return -ENOSPC;
 }
 
-int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from, u64 *address)
+int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from,
+		      u64 *address)
 {
-	int ret = alloc_from(range, size, alignment, phase, from, address);
+	int ret = sidra_range_alloc_from(range, size, alignment, phase, from, address);
 
-	return ret == -ENOSPC && from ? alloc_from(range, size, alignment, phase, 0, address) : ret;
+	return ret == -ENOSPC && from ?
+		sidra_range_alloc_from(range, size, alignment, phase, 0, address) :
+		ret;
 }
 
 int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size)
@@ -123,9 +133,9 @@ int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size)
 	list_for_each_entry(node, &range->free, link) {
 		if (begin < node->begin || begin >= node->end || node->end - begin < size)
 			continue;
-		if (put_aside(range))
+		if (sidra_range_put_aside(range))
 			return -ENOMEM;
-		take_from_node(range, node, begin, begin + size);
+		sidra_range_take_from_node(range, node, begin, begin + size);
 		return 0;
 	}
 	return -ENOSPC;
@@ -154,7 +164,7 @@ void sidra_range_free(struct sidra_range *range, u64 begin, u64 size)
 	} else if (previous && previous->end == begin) {
 		previous->end = end;
 	} else {
-		node = take_spare(range);
+		node = sidra_range_take_spare(range);
 		node->begin = begin;
 		node->end = end;
 		list_add(&node->link, previous ? &previous->link : &range->free);

@@ -26,13 +26,15 @@ int sidra_range_init(struct sidra_range *range, u64 begin, u64 end);
 void sidra_range_fini(struct sidra_range *range);
 
 /*
- * Allocates the lowest a >= from, or else the lowest at all, such that [a, a + size) is free and a % alignment == phase;
- * size > 0, phase < alignment.
- * -ENOSPC: there is none; -ENOMEM.
+ * Allocates the lowest a >= from, or else the lowest at all, such that [a, a + size) is free and a
+ * % alignment == phase; size > 0, phase < alignment. -ENOSPC: there is none; -ENOMEM.
  */
-int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from, u64 *address);
+int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from,
+		      u64 *address);
 
-/* Allocates exactly [begin, begin + size); -ENOSPC, without any change, if not all of it is free. */
+/*
+ * Allocates exactly [begin, begin + size); -ENOSPC, without any change, if not all of it is free.
+ */
 int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size);
 
 /* Frees the range that one call of alloc or reserve took. */

@@ -18,8 +18,9 @@ int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32
 		};
 		return 0;
 	}
-	if (claimed.tile != tile || claimed.programmed_rows > rows || claimed.spare_columns > SIDRA_XBAR_COLS ||
-	    claimed.bad_cells > CELLS || claimed.error_ppm > MILLION || claimed.drift_ppm > MILLION)
+	if (claimed.tile != tile || claimed.programmed_rows > rows ||
+	    claimed.spare_columns > SIDRA_XBAR_COLS || claimed.bad_cells > CELLS ||
+	    claimed.error_ppm > MILLION || claimed.drift_ppm > MILLION)
 		return -EIO;
 	return 0;
 }

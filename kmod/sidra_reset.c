@@ -17,8 +17,11 @@ static unsigned int drain_timeout_ms = 500;
 module_param(drain_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(drain_timeout_ms, "time in which queues must become empty before a suspend (ms)");
 
-/* Disables bus mastering, so that no DMA reaches memory, and resets the chip. Returns whether it became ready. */
-static bool reset_chip(struct sidra_device *sdev)
+/*
+ * Disables bus mastering, so that no DMA reaches memory, and resets the chip. Returns whether it
+ * became ready.
+ */
+static bool sidra_reset_chip(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->master_lock);
 	sidra_mailbox_close(sdev);
@@ -29,7 +32,7 @@ static bool reset_chip(struct sidra_device *sdev)
 	return !sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS);
 }
 
-static void revoke_all(struct sidra_device *sdev)
+static void sidra_reset_revoke_all(struct sidra_device *sdev)
 {
 	u32 slot;
 
@@ -40,7 +43,7 @@ static void revoke_all(struct sidra_device *sdev)
 			sidra_ctx_revoke(sdev->ctxs[slot]);
 }
 
-static void lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
+static void sidra_reset_lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
 {
 	u32 slot;
 
@@ -50,8 +53,11 @@ static void lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
 			sidra_ctx_lose(sdev->ctxs[slot], cause);
 }
 
-/* Delays the next reset if the chip answers but is not ready, because such a reset takes RESET_TIMEOUT_MS. */
-static void lose_link(struct sidra_device *sdev)
+/*
+ * Delays the next reset if the chip answers but is not ready, because such a reset takes
+ * RESET_TIMEOUT_MS.
+ */
+static void sidra_reset_lose_link(struct sidra_device *sdev)
 {
 	sdev->link_gone = true;
 	sdev->link_retry = jiffies + (sidra_chip_answers(sdev) ? HZ : 0);
@@ -62,17 +68,18 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	bool back;
 
 	lockdep_assert_held(&sdev->lock);
-	revoke_all(sdev);
+	sidra_reset_revoke_all(sdev);
 	scoped_guard(mutex, &sdev->master_lock)
-		back = !sdev->stopped && reset_chip(sdev);
+		back = !sdev->stopped && sidra_reset_chip(sdev);
 	atomic64_inc(&sdev->counters.device_resets);
 	trace_sidra_reset(sdev->ordinal, cause, back);
 	if (!back) {
-		drm_warn(&sdev->drm, "the chip is not ready after a reset: bus mastering stays off\n");
+		drm_warn(&sdev->drm,
+			 "the chip is not ready after a reset: bus mastering stays off\n");
 		sidra_coredump(sdev, "reset-failed", "device");
-		lose_link(sdev);
+		sidra_reset_lose_link(sdev);
 	}
-	lose_all(sdev, cause);
+	sidra_reset_lose_all(sdev, cause);
 	guard(mutex)(&sdev->master_lock);
 	sdev->cut_off = false;
 	if (!back)
@@ -82,14 +89,14 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 }
 
 /* Stops all access to the chip, and resets it. Returns whether it became ready. */
-static bool stop_chip(struct sidra_device *sdev)
+static bool sidra_reset_stop_chip(struct sidra_device *sdev)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
 	u32 slot;
 
 	lockdep_assert_held(&sdev->lock);
-	revoke_all(sdev);
+	sidra_reset_revoke_all(sdev);
 	sidra_map_show_local(sdev, false);
 	guard(mutex)(&sdev->master_lock);
 	sidra_irq_hold(sdev);
@@ -97,31 +104,32 @@ static bool stop_chip(struct sidra_device *sdev)
 		if (sdev->ctxs[slot])
 			xa_for_each(&sdev->ctxs[slot]->queues, number, queue)
 				sidra_submit_hold(queue);
-	return reset_chip(sdev);
+	return sidra_reset_chip(sdev);
 }
 
 void sidra_stop_device(struct sidra_device *sdev)
 {
-	stop_chip(sdev);
-	lose_all(sdev, SIDRA_FAULT_RESET);
+	sidra_reset_stop_chip(sdev);
+	sidra_reset_lose_all(sdev, SIDRA_FAULT_RESET);
 }
 
-static bool all_drained(struct sidra_device *sdev)
+static bool sidra_reset_all_drained(struct sidra_device *sdev)
 {
 	u32 slot;
 
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
-		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost && !sidra_ctx_drained(sdev->ctxs[slot]))
+		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost &&
+		    !sidra_ctx_drained(sdev->ctxs[slot]))
 			return false;
 	return true;
 }
 
 /*
- * Waits until queues are drained. Tasks are frozen, so none adds packets; one may have been frozen before it rang the
- * doorbell, so this rings all of them. At the end the device is quiesced: a queue that just reads its write index or a
- * semaphore would fault without bus mastering.
+ * Waits until queues are drained. Tasks are frozen, so none adds packets; one may have been frozen
+ * before it rang the doorbell, so this rings all of them. At the end the device is quiesced: a
+ * queue that just reads its write index or a semaphore would fault without bus mastering.
  */
-static void drain(struct sidra_device *sdev)
+static void sidra_reset_drain(struct sidra_device *sdev)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(drain_timeout_ms);
 	u32 slot;
@@ -129,9 +137,11 @@ static void drain(struct sidra_device *sdev)
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
 		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
 			sidra_queue_ring_all(sdev->ctxs[slot]);
-	while (!all_drained(sdev) && time_before(jiffies, end) && sidra_chip_answers(sdev))
+	while (!sidra_reset_all_drained(sdev) && time_before(jiffies, end) &&
+	       sidra_chip_answers(sdev))
 		usleep_range(200, 1000);
-	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);	/* if it fails, the check after the reset finds out */
+	/* If it fails, the check after the reset finds out */
+	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);
 }
 
 void sidra_suspend_device(struct sidra_device *sdev)
@@ -141,15 +151,17 @@ void sidra_suspend_device(struct sidra_device *sdev)
 
 	lockdep_assert_held(&sdev->lock);
 	if (!sdev->stopped && !sdev->link_gone)
-		drain(sdev);
-	back = stop_chip(sdev);
+		sidra_reset_drain(sdev);
+	back = sidra_reset_stop_chip(sdev);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx = sdev->ctxs[slot];
 
 		if (!ctx || ctx->lost || (back && sidra_ctx_drained(ctx)))
 			continue;
-		drm_notice(&sdev->drm, "context %u is lost: its queues were not empty %u ms after the suspend began\n", slot,
-			   drain_timeout_ms);
+		drm_notice(&sdev->drm,
+			   "context %u is lost: its queues were not empty %u ms after the suspend "
+			   "began\n",
+			   slot, drain_timeout_ms);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
 		sidra_event_context_lost(sdev, slot, SIDRA_FAULT_RESET);
 	}
@@ -159,7 +171,7 @@ void sidra_cut_device(struct sidra_device *sdev)
 {
 	guard(mutex)(&sdev->master_lock);
 	if (!sdev->cut_off && !sdev->stopped)
-		reset_chip(sdev);
+		sidra_reset_chip(sdev);
 	WRITE_ONCE(sdev->cut_off, true);
 }
 
@@ -169,12 +181,15 @@ int sidra_resume_device(struct sidra_device *sdev)
 
 	lockdep_assert_held(&sdev->lock);
 	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
-		drm_err(&sdev->drm, "the chip is not ready after a suspend or bus reset: calls fail with -ENODEV until it is\n");
-		lose_all(sdev, SIDRA_FAULT_RESET);
-		lose_link(sdev);
+		drm_err(&sdev->drm,
+			"the chip is not ready after a suspend or bus reset: calls fail with "
+			"-ENODEV until it is\n");
+		sidra_reset_lose_all(sdev, SIDRA_FAULT_RESET);
+		sidra_reset_lose_link(sdev);
 		scoped_guard(mutex, &sdev->master_lock)
 			sdev->stopped = sdev->cut_off = false;
-		sidra_map_show_local(sdev, true);	/* the chip may return without a notification */
+		/* The chip may return without a notification */
+		sidra_map_show_local(sdev, true);
 		return -ENODEV;
 	}
 	scoped_guard(mutex, &sdev->master_lock) {

@@ -17,8 +17,11 @@ void sidra_ring_put(struct sidra_ring *ring, struct sidra_mailbox_msg *request)
 	ring->memory->requests[ring->sent++ % SIDRA_RING_ENTRIES] = *request;
 }
 
-/* Reads each field once, so that the checked value is the value used, even if the firmware changes the memory meanwhile. */
-static void copy_once(struct sidra_mailbox_msg *to, const struct sidra_mailbox_msg *from)
+/*
+ * Reads each field once, so that the checked value is the value used, even if the firmware changes
+ * the memory meanwhile.
+ */
+static void sidra_ring_copy_once(struct sidra_mailbox_msg *to, const struct sidra_mailbox_msg *from)
 {
 	const u64 *words = (const u64 *)from;
 	size_t i;
@@ -30,15 +33,17 @@ static void copy_once(struct sidra_mailbox_msg *to, const struct sidra_mailbox_m
 	}
 }
 
-static bool is_event(const struct sidra_mailbox_msg *msg)
+static bool sidra_ring_is_event(const struct sidra_mailbox_msg *msg)
 {
 	return (msg->opcode & (SIDRA_MAILBOX_EVENT | SIDRA_MAILBOX_REPLY)) == SIDRA_MAILBOX_EVENT;
 }
 
-static bool is_owed(const struct sidra_ring *ring, const struct sidra_mailbox_msg *reply)
+static bool sidra_ring_is_owed(const struct sidra_ring *ring, const struct sidra_mailbox_msg *reply)
 {
-	return ring->owed && reply->opcode == (ring->opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == ring->cookie &&
-	       !reply->flags && reply->length <= sizeof(reply->inline_data) && reply->status <= SIDRA_MAILBOX_INTERNAL;
+	return ring->owed && reply->opcode == (ring->opcode | SIDRA_MAILBOX_REPLY) &&
+		reply->cookie == ring->cookie && !reply->flags &&
+		reply->length <= sizeof(reply->inline_data) &&
+		reply->status <= SIDRA_MAILBOX_INTERNAL;
 }
 
 int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg *reply)
@@ -49,12 +54,13 @@ int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg
 		return 0;
 	dma_rmb();	/* read messages after the index */
 	while (ring->taken != index) {
-		copy_once(&msg, &ring->memory->replies[ring->taken % SIDRA_RING_ENTRIES]);
+		sidra_ring_copy_once(&msg,
+				     &ring->memory->replies[ring->taken % SIDRA_RING_ENTRIES]);
 		if (msg.sequence != ring->taken++)
 			return -EPROTO;
-		if (is_event(&msg))	/* this driver handles no events */
+		if (sidra_ring_is_event(&msg))	/* this driver handles no events */
 			continue;
-		if (!is_owed(ring, &msg))
+		if (!sidra_ring_is_owed(ring, &msg))
 			return -EPROTO;
 		ring->owed = false;
 		*reply = msg;

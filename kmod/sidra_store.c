@@ -9,7 +9,7 @@
 
 /* ---- NVM and cells by admin commands ---- */
 
-static int nvm_read(void *owner, u64 offset, void *to, u64 size)
+static int sidra_store_nvm_read(void *owner, u64 offset, void *to, u64 size)
 {
 	struct sidra_device *sdev = owner;
 	u64 done, piece;
@@ -17,8 +17,10 @@ static int nvm_read(void *owner, u64 offset, void *to, u64 size)
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
-		memset(sdev->chip.bounce, 0, piece);	/* do not return old data if the chip stores less than asked */
-		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus, piece);
+		/* Do not return old data if the chip stores less than asked */
+		memset(sdev->chip.bounce, 0, piece);
+		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus,
+				  piece);
 		if (ret)
 			return ret;
 		dma_rmb();
@@ -27,7 +29,7 @@ static int nvm_read(void *owner, u64 offset, void *to, u64 size)
 	return 0;
 }
 
-static int nvm_write(void *owner, u64 offset, const void *from, u64 size)
+static int sidra_store_nvm_write(void *owner, u64 offset, const void *from, u64 size)
 {
 	struct sidra_device *sdev = owner;
 	u64 done, piece;
@@ -36,7 +38,8 @@ static int nvm_write(void *owner, u64 offset, const void *from, u64 size)
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
 		memcpy(sdev->chip.bounce, from + done, piece);
-		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_WRITE, offset + done, sdev->chip.bounce_bus, piece);
+		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_WRITE, offset + done, sdev->chip.bounce_bus,
+				  piece);
 		if (ret)
 			return ret;
 	}
@@ -44,16 +47,18 @@ static int nvm_write(void *owner, u64 offset, const void *from, u64 size)
 }
 
 static const struct sidra_nvm_store nvm_store = {
-	.read = nvm_read,
-	.write = nvm_write,
+	.read = sidra_store_nvm_read,
+	.write = sidra_store_nvm_write,
 };
 
-static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const struct sidra_hw_xbar **headers)
+static int sidra_store_read_headers(struct sidra_device *sdev, u32 first, u32 count,
+				    const struct sidra_hw_xbar **headers)
 {
 	int ret;
 
 	BUILD_BUG_ON(HEADERS_MAX * sizeof(**headers) > SIDRA_BOUNCE_SIZE);
-	memset(sdev->chip.bounce, 0, count * sizeof(**headers));	/* as in nvm_read() */
+	/* As in sidra_store_nvm_read() */
+	memset(sdev->chip.bounce, 0, count * sizeof(**headers));
 	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
 	dma_rmb();
 	*headers = sdev->chip.bounce;
@@ -61,17 +66,19 @@ static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const s
 }
 
 /* Checks for impossible values, which would mislead users of the wear counters. */
-static bool headers_vet(const struct sidra_hw_xbar *headers, u32 count)
+static bool sidra_store_headers_vet(const struct sidra_hw_xbar *headers, u32 count)
 {
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (headers[i].programmed_rows > SIDRA_XBAR_ROWS || headers[i].stuck_cells > SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS)
+		if (headers[i].programmed_rows > SIDRA_XBAR_ROWS ||
+		    headers[i].stuck_cells > SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS)
 			return false;
 	return true;
 }
 
-static int copy_headers(struct sidra_device *sdev, u32 first, u32 count, struct sidra_hw_xbar *to)
+static int sidra_store_copy_headers(struct sidra_device *sdev, u32 first, u32 count,
+				    struct sidra_hw_xbar *to)
 {
 	int ret;
 
@@ -86,7 +93,7 @@ static int copy_headers(struct sidra_device *sdev, u32 first, u32 count, struct 
 		return ret < 0 ? ret : -EIO;
 	dma_rmb();
 	memcpy(to, sdev->chip.headers, count * sizeof(*to));
-	return headers_vet(to, count) ? 0 : -EIO;
+	return sidra_store_headers_vet(to, count) ? 0 : -EIO;
 }
 
 int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers)
@@ -96,7 +103,7 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 
 	for (first = 0; first < total; first += count) {
 		count = min(total - first, HEADERS_MAX);
-		ret = copy_headers(sdev, first, count, headers + first);
+		ret = sidra_store_copy_headers(sdev, first, count, headers + first);
 		if (ret)
 			return ret;
 	}
@@ -104,10 +111,10 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 }
 
 /*
- * The grid position of the @at-th tile in the order of allocation. That order is column by column, because the tiles of a column, whose
- * sums are added up, should lie on neighbouring crossbars.
+ * The grid position of the @at-th tile in the order of allocation. That order is column by column,
+ * because the tiles of a column, whose sums are added up, should lie on neighbouring crossbars.
  */
-static u32 tile_at(const struct sidra_object *object, u32 at)
+static u32 sidra_store_tile_at(const struct sidra_object *object, u32 at)
 {
 	u32 columns = DIV_ROUND_UP(object->cols, sidra_tile_outputs(object->encoding));
 	u32 rows = object->tile_count / columns;
@@ -115,30 +122,33 @@ static u32 tile_at(const struct sidra_object *object, u32 at)
 	return at % rows * columns + at / rows;
 }
 
-/* Length of the run of consecutive crossbars that begins at the @at-th tile in that order, at most @most. */
-static u32 run_at(const struct sidra_object *object, u32 at, u32 most)
+/*
+ * Length of the run of consecutive crossbars that begins at the @at-th tile in that order, at most
+ * @most.
+ */
+static u32 sidra_store_run_at(const struct sidra_object *object, u32 at, u32 most)
 {
-	u32 first = object->tiles[tile_at(object, at)], length = 1;
+	u32 first = object->tiles[sidra_store_tile_at(object, at)], length = 1;
 
 	while (at + length < object->tile_count && length < most &&
-	       object->tiles[tile_at(object, at + length)] == first + length)
+	       object->tiles[sidra_store_tile_at(object, at + length)] == first + length)
 		length++;
 	return length;
 }
 
-static int erase_object(struct sidra_device *sdev, const struct sidra_object *object)
+static int sidra_store_erase_object(struct sidra_device *sdev, const struct sidra_object *object)
 {
 	u32 at, length;
 	int ret;
 
 	for (at = 0; at < object->tile_count; at += length) {
-		u32 first = object->tiles[tile_at(object, at)];
+		u32 first = object->tiles[sidra_store_tile_at(object, at)];
 
 		if (first == ~0u) {	/* the object is damaged: this crossbar was not found */
 			length = 1;
 			continue;
 		}
-		length = run_at(object, at, sdev->store.xbars.total);
+		length = sidra_store_run_at(object, at, sdev->store.xbars.total);
 		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, length, 0);
 		if (ret)
 			return ret;
@@ -147,7 +157,7 @@ static int erase_object(struct sidra_device *sdev, const struct sidra_object *ob
 }
 
 /* Erases the marked crossbars, which are free afterwards. */
-static int erase_marked(struct sidra_device *sdev, bool taken)
+static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
 {
 	struct sidra_store *store = &sdev->store;
 	u32 first, end, i;
@@ -172,7 +182,7 @@ static int erase_marked(struct sidra_device *sdev, bool taken)
 	return 0;
 }
 
-static void mark_unerased(struct sidra_store *store, u32 xbar)
+static void sidra_store_mark_unerased(struct sidra_store *store, u32 xbar)
 {
 	store->unerased[xbar] = 1;
 	store->unerased_count++;
@@ -181,8 +191,9 @@ static void mark_unerased(struct sidra_store *store, u32 xbar)
 /* ---- Objects ---- */
 
 /* The crossbars are charged to @user already; freeing the object undoes that. */
-static struct sidra_object *alloc_object(struct sidra_device *sdev, struct sidra_user *user, u64 uid, u32 rows, u32 cols,
-					 u32 encoding)
+static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
+						     struct sidra_user *user, u64 uid, u32 rows,
+						     u32 cols, u32 encoding)
 {
 	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 
@@ -194,8 +205,8 @@ static struct sidra_object *alloc_object(struct sidra_device *sdev, struct sidra
 	object->cols = cols;
 	object->encoding = encoding;
 	object->tile_count = sidra_tile_count(rows, cols, encoding);
-	object->tiles = dma_alloc_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32), &object->tiles_bus,
-					   GFP_KERNEL_ACCOUNT);
+	object->tiles = dma_alloc_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32),
+					   &object->tiles_bus, GFP_KERNEL_ACCOUNT);
 	if (!object->tiles) {
 		kfree(object);
 		return NULL;
@@ -205,24 +216,24 @@ static struct sidra_object *alloc_object(struct sidra_device *sdev, struct sidra
 	return object;
 }
 
-static void free_tiles(struct sidra_device *sdev, struct sidra_object *object)
+static void sidra_store_free_tiles(struct sidra_device *sdev, struct sidra_object *object)
 {
 	if (object->tiles)
-		dma_free_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32), object->tiles,
-				  object->tiles_bus);
+		dma_free_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32),
+				  object->tiles, object->tiles_bus);
 	object->tiles = NULL;
 }
 
-static void free_object(struct sidra_device *sdev, struct sidra_object *object)
+static void sidra_store_free_object(struct sidra_device *sdev, struct sidra_object *object)
 {
 	if (object->user)	/* otherwise the device was removed */
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
-	free_tiles(sdev, object);
+	sidra_store_free_tiles(sdev, object);
 	list_del(&object->link);
 	kfree(object);
 }
 
-static struct sidra_object *find_object(struct sidra_store *store, u64 uid)
+static struct sidra_object *sidra_store_find_object(struct sidra_store *store, u64 uid)
 {
 	struct sidra_object *object;
 
@@ -232,7 +243,7 @@ static struct sidra_object *find_object(struct sidra_store *store, u64 uid)
 	return NULL;
 }
 
-static void release_if_unused(struct sidra_device *sdev, struct sidra_object *object)
+static void sidra_store_release_if_unused(struct sidra_device *sdev, struct sidra_object *object)
 {
 	struct sidra_store *store = &sdev->store;
 	bool erased;
@@ -244,23 +255,24 @@ static void release_if_unused(struct sidra_device *sdev, struct sidra_object *ob
 	if (!object->gone) {
 		if (sidra_nvm_find_uid(&store->nvm, object->uid) >= 0)
 			return;
-		erased = !erase_object(sdev, object);
+		erased = !sidra_store_erase_object(sdev, object);
 		for (i = 0; i < object->tile_count; i++) {
 			if (object->tiles[i] == ~0u)
 				continue;
 			if (erased)
 				sidra_xbars_free(&store->xbars, &object->tiles[i], 1);
 			else
-				mark_unerased(store, object->tiles[i]);
+				sidra_store_mark_unerased(store, object->tiles[i]);
 		}
 	}
-	free_object(sdev, object);
+	sidra_store_free_object(sdev, object);
 }
 
 /* Chooses crossbars for all tiles of a new object. */
-static int take_free(struct sidra_store *store, struct sidra_object *object)
+static int sidra_store_take_free(struct sidra_store *store, struct sidra_object *object)
 {
-	u32 *list __free(kvfree) = kvmalloc_array(object->tile_count, sizeof(*list), GFP_KERNEL_ACCOUNT);
+	u32 *list __free(kvfree) = kvmalloc_array(object->tile_count, sizeof(*list),
+						  GFP_KERNEL_ACCOUNT);
 	u32 i;
 	int ret;
 
@@ -268,11 +280,12 @@ static int take_free(struct sidra_store *store, struct sidra_object *object)
 		return -ENOMEM;
 	ret = sidra_xbars_alloc(&store->xbars, object->tile_count, list);
 	for (i = 0; !ret && i < object->tile_count; i++)
-		object->tiles[tile_at(object, i)] = list[i];
+		object->tiles[sidra_store_tile_at(object, i)] = list[i];
 	return ret;
 }
 
-static int take_wanted(struct sidra_store *store, struct sidra_object *object, const u32 *wanted)
+static int sidra_store_take_wanted(struct sidra_store *store, struct sidra_object *object,
+				   const u32 *wanted)
 {
 	int ret = sidra_xbars_reserve(&store->xbars, wanted, object->tile_count);
 
@@ -281,8 +294,8 @@ static int take_wanted(struct sidra_store *store, struct sidra_object *object, c
 	return ret;
 }
 
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user, u32 rows, u32 cols, u32 encoding,
-					const u32 *wanted)
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
+					u32 rows, u32 cols, u32 encoding, const u32 *wanted)
 {
 	struct sidra_store *store = &sdev->store;
 	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
@@ -291,22 +304,24 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 
 	if (needed > store->xbars.total)
 		return ERR_PTR(-ENOSPC);
-	ret = erase_marked(sdev, true);
+	ret = sidra_store_erase_marked(sdev, true);
 	if (ret)
 		return ERR_PTR(ret);
 	if (needed > store->xbars.free)
 		return ERR_PTR(-ENOSPC);
-	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?: sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?:
+		sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 	if (ret)
 		return ERR_PTR(ret);
-	object = alloc_object(sdev, user, uid, rows, cols, encoding);
+	object = sidra_store_alloc_object(sdev, user, uid, rows, cols, encoding);
 	if (!object) {
 		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 		return ERR_PTR(-ENOMEM);
 	}
-	ret = wanted ? take_wanted(store, object, wanted) : take_free(store, object);
+	ret = wanted ? sidra_store_take_wanted(store, object, wanted) :
+		       sidra_store_take_free(store, object);
 	if (ret) {
-		free_object(sdev, object);
+		sidra_store_free_object(sdev, object);
 		return ERR_PTR(ret);
 	}
 	object->handles = 1;
@@ -316,23 +331,24 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object)
 {
 	object->handles--;
-	release_if_unused(sdev, object);
+	sidra_store_release_if_unused(sdev, object);
 }
 
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object)
 {
 	object->descriptors--;
-	release_if_unused(sdev, object);
+	sidra_store_release_if_unused(sdev, object);
 }
 
-static u32 rows_of(const struct sidra_object *object, u32 tile)
+static u32 sidra_store_rows_of(const struct sidra_object *object, u32 tile)
 {
 	u32 columns = DIV_ROUND_UP(object->cols, sidra_tile_outputs(object->encoding));
 
 	return min(SIDRA_XBAR_ROWS, object->rows - tile / columns * SIDRA_XBAR_ROWS);
 }
 
-int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total)
+int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
+			 u32 *total)
 {
 	const struct sidra_hw_xbar *headers;
 	u32 at, length, i;
@@ -341,12 +357,13 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
 	*programmed = 0;
 	*total = 0;
 	for (at = 0; at < object->tile_count; at += length) {
-		length = run_at(object, at, HEADERS_MAX);
-		ret = read_headers(sdev, object->tiles[tile_at(object, at)], length, &headers);
+		length = sidra_store_run_at(object, at, HEADERS_MAX);
+		ret = sidra_store_read_headers(sdev, object->tiles[sidra_store_tile_at(object, at)],
+					       length, &headers);
 		if (ret)
 			return ret;
 		for (i = 0; i < length; i++) {
-			u32 rows = rows_of(object, tile_at(object, at + i));
+			u32 rows = sidra_store_rows_of(object, sidra_store_tile_at(object, at + i));
 
 			*total += rows;
 			if (headers[i].uid == object->uid)
@@ -361,19 +378,21 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 {
 	int ret;
 
-	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in nvm_read() */
-	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus, 1);
+	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
+	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus,
+			  1);
 	if (ret)
 		return ret;
 	dma_rmb();
 	memcpy(report, sdev->chip.bounce, sizeof(*report));
-	return sidra_report_vet(report, object->uid, tile, rows_of(object, tile));
+	return sidra_report_vet(report, object->uid, tile, sidra_store_rows_of(object, tile));
 }
 
 /* ---- Names ---- */
 
-int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user, struct sidra_object *object,
-			struct sidra_nvm_entry *entry, const void *data, u64 size)
+int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
+			struct sidra_object *object, struct sidra_nvm_entry *entry,
+			const void *data, u64 size)
 {
 	u32 programmed, total;
 	int ret;
@@ -401,25 +420,26 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user, stru
 }
 
 /* Returns the number of an entry that the user may know of, or -ENOENT. */
-static int find_visible(const struct sidra_nvm *nvm, u32 owner, const char *name, const struct sidra_nvm_user *user)
+static int sidra_store_find_visible(const struct sidra_nvm *nvm, u32 owner, const char *name,
+				    const struct sidra_nvm_user *user)
 {
 	int number = sidra_nvm_find(nvm, owner, name);
 
 	return number < 0 || sidra_nvm_visible(&nvm->entries[number], user) ? number : -ENOENT;
 }
 
-int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights, const struct sidra_nvm_user *user,
-		     struct sidra_object **object)
+int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
+		     const struct sidra_nvm_user *user, struct sidra_object **object)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = find_visible(&store->nvm, owner, name, user);
+	int number = sidra_store_find_visible(&store->nvm, owner, name, user);
 	struct sidra_object *found;
 
 	if (number < 0)
 		return number;
 	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user))
 		return -EACCES;
-	found = find_object(store, store->nvm.entries[number].uid);
+	found = sidra_store_find_object(store, store->nvm.entries[number].uid);
 	if (!found || found->damaged)
 		return -EIO;
 	found->handles++;
@@ -427,17 +447,18 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 	return number;
 }
 
-int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict, const struct sidra_nvm_user *user)
+int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
+		       const struct sidra_nvm_user *user)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = find_visible(&store->nvm, owner, name, user), ret;
+	int number = sidra_store_find_visible(&store->nvm, owner, name, user), ret;
 	struct sidra_object *object;
 
 	if (number < 0)
 		return number;
 	if (!user->admin && user->uid != owner)
 		return -EACCES;
-	object = find_object(store, store->nvm.entries[number].uid);
+	object = sidra_store_find_object(store, store->nvm.entries[number].uid);
 	if (evict && object && (object->handles || object->descriptors))
 		return -EBUSY;
 	ret = sidra_nvm_remove(&store->nvm, number);
@@ -445,7 +466,7 @@ int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, b
 		return ret;
 	sidra_user_forget_name(sdev, owner);
 	if (object)
-		release_if_unused(sdev, object);
+		sidra_store_release_if_unused(sdev, object);
 	return 0;
 }
 
@@ -453,12 +474,14 @@ int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data)
 {
 	const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[number];
 
-	return entry->data_size ? nvm_read(sdev, entry->data_offset, data, entry->data_size) : 0;
+	return entry->data_size ?
+		sidra_store_nvm_read(sdev, entry->data_offset, data, entry->data_size) :
+		0;
 }
 
 /* ---- Start and end ---- */
 
-static int find_tiles(struct sidra_device *sdev)
+static int sidra_store_find_tiles(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 	const struct sidra_hw_xbar *headers;
@@ -468,24 +491,25 @@ static int find_tiles(struct sidra_device *sdev)
 
 	for (first = 0; first < store->xbars.total; first += count) {
 		count = min(HEADERS_MAX, store->xbars.total - first);
-		ret = read_headers(sdev, first, count, &headers);
+		ret = sidra_store_read_headers(sdev, first, count, &headers);
 		if (ret)
 			return ret;
 		for (i = 0; i < count; i++) {
 			if (!headers[i].uid)
 				continue;
-			object = find_object(store, headers[i].uid);
-			if (object && headers[i].tile < object->tile_count && object->tiles[headers[i].tile] == ~0u)
+			object = sidra_store_find_object(store, headers[i].uid);
+			if (object && headers[i].tile < object->tile_count &&
+			    object->tiles[headers[i].tile] == ~0u)
 				object->tiles[headers[i].tile] = first + i;
 			else
-				mark_unerased(store, first + i);
+				sidra_store_mark_unerased(store, first + i);
 		}
 	}
-	return erase_marked(sdev, false);
+	return sidra_store_erase_marked(sdev, false);
 }
 
 /* Charges the owner for an entry of the directory and its crossbars. */
-static int load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
+static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
 {
 	struct sidra_user *user = sidra_user_get(sdev, entry->owner);
 	int ret = 0;
@@ -495,7 +519,8 @@ static int load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *e
 	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	if (entry->tile_count <= sdev->store.xbars.total) {
 		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
-		if (!alloc_object(sdev, user, entry->uid, entry->rows, entry->cols, entry->encoding)) {
+		if (!sidra_store_alloc_object(sdev, user, entry->uid, entry->rows, entry->cols,
+					      entry->encoding)) {
 			sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
 			ret = -ENOMEM;
 		}
@@ -504,7 +529,7 @@ static int load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *e
 	return ret;
 }
 
-static int load(struct sidra_device *sdev)
+static int sidra_store_load(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 	struct sidra_object *object;
@@ -516,11 +541,11 @@ static int load(struct sidra_device *sdev)
 	for (i = 0; i < SIDRA_NVM_ENTRIES; i++) {
 		if (!store->nvm.entries[i].uid)
 			continue;
-		ret = load_entry(sdev, &store->nvm.entries[i]);
+		ret = sidra_store_load_entry(sdev, &store->nvm.entries[i]);
 		if (ret)
 			return ret;
 	}
-	ret = find_tiles(sdev);
+	ret = sidra_store_find_tiles(sdev);
 	if (ret)
 		return ret;
 	list_for_each_entry(object, &store->objects, link) {
@@ -548,7 +573,9 @@ int sidra_store_init(struct sidra_device *sdev)
 	store->unerased = kvcalloc(store->xbars.total, sizeof(*store->unerased), GFP_KERNEL);
 	if (!store->unerased)
 		return -ENOMEM;
-	ret = sidra_nvm_load(&store->nvm, &nvm_store, sdev, info->nvm_size) ?: load(sdev);
+	ret = sidra_nvm_load(&store->nvm, &nvm_store, sdev, info->nvm_size);
+	if (!ret)
+		ret = sidra_store_load(sdev);
 	if (ret)
 		drm_err(&sdev->drm, "the directory of named weights cannot be read (%d)\n", ret);
 	return ret;
@@ -568,7 +595,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 	list_for_each_entry_safe(object, next, &store->objects, link) {
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 		object->user = NULL;
-		free_tiles(sdev, object);
+		sidra_store_free_tiles(sdev, object);
 		list_del_init(&object->link);
 		object->gone = true;
 		if (!object->handles && !object->descriptors)

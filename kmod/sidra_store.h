@@ -13,8 +13,10 @@ struct sidra_device;
 struct sidra_user;
 
 /**
- * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers to it. Protected by sidra_device.lock
- * @user: who created it, and is charged for its crossbars; the owner of its name, if a former driver created it
+ * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers
+ * to it. Protected by sidra_device.lock
+ * @user: who created it, and is charged for its crossbars; the owner of its name, if a former
+ *        driver created it
  * @tiles: its crossbars in the order of the grid; the chip reads this list
  * @damaged: it has a name, but not all of its crossbars were found
  * @gone: the device was removed; only file descriptors keep the object
@@ -35,7 +37,8 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device; protected by sidra_device.lock
- * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before it is allocated
+ * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before
+ *            it is allocated
  */
 struct sidra_store {
 	struct sidra_nvm nvm;
@@ -45,34 +48,49 @@ struct sidra_store {
 	u32 unerased_count;
 };
 
-/* Reads the directory, finds the crossbars of named objects, and erases those that an earlier driver left for anonymous ones. */
+/*
+ * Reads the directory, finds the crossbars of named objects, and erases those that an earlier
+ * driver left for anonymous ones.
+ */
 int sidra_store_init(struct sidra_device *sdev);
 void sidra_store_fini(struct sidra_device *sdev);
 
 /*
- * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. @wanted: a crossbar for each tile, of which none may be in use (-EBUSY); NULL: the driver
- * chooses.
+ * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. @wanted: a crossbar for each
+ * tile, of which none may be in use (-EBUSY); NULL: the driver chooses.
  */
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user, u32 rows, u32 cols, u32 encoding,
-					const u32 *wanted);
-/* Drops a handle whose table entry was removed and quiesced. The last reference erases the cells. */
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
+					u32 rows, u32 cols, u32 encoding, const u32 *wanted);
+/*
+ * Drops a handle whose table entry was removed and quiesced. The last reference erases the cells.
+ */
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object);
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object);
 
-/* Gives the object a name of a user. -EEXIST; -ENODATA if not all of it is programmed; -EDQUOT, -ENOSPC, -EIO. */
-int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user, struct sidra_object *object, struct sidra_nvm_entry *entry,
+/*
+ * Gives the object a name of a user. -EEXIST; -ENODATA if not all of it is programmed; -EDQUOT,
+ * -ENOSPC, -EIO.
+ */
+int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
+			struct sidra_object *object, struct sidra_nvm_entry *entry,
 			const void *data, u64 size);
-/* Opens an object by its owner and name with one more handle, if @rights are granted and it is not damaged. Returns the number of its entry. */
-int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights, const struct sidra_nvm_user *user,
-		     struct sidra_object **object);
-int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict, const struct sidra_nvm_user *user);
+/*
+ * Opens an object by its owner and name with one more handle, if @rights are granted and it is not
+ * damaged. Returns the number of its entry.
+ */
+int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
+		     const struct sidra_nvm_user *user, struct sidra_object **object);
+int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
+		       const struct sidra_nvm_user *user);
 int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data);
 
 /* Counts the tile rows that hold weights of this object, and all of its tile rows. */
-int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total);
+int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
+			 u32 *total);
 /*
- * Reads the headers of all crossbars. Takes sidra_device.lock for each XBAR_READ; the caller must not hold it. Returns the number of bytes,
- * or -EAGAIN, -ENODEV, -EIO, -ETIMEDOUT. A failure never resets the device, because monitoring is no reason for a reset.
+ * Reads the headers of all crossbars. Takes sidra_device.lock for each XBAR_READ; the caller must
+ * not hold it. Returns the number of bytes, or -EAGAIN, -ENODEV, -EIO, -ETIMEDOUT. A failure never
+ * resets the device, because monitoring is no reason for a reset.
  */
 int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers);
 /* Reads the programming report of a tile; -EIO; -EOPNOTSUPP if the chip is too old. */

@@ -22,11 +22,13 @@
 #define SUBMIT_STACK	16u	/* packets that fit on the stack */
 #define POINTS_MAX	64u	/* syncobj points of each direction */
 #define WATCH_MS	100
-#define LAST_RESORT_NS	(10 * NSEC_PER_SEC)	/* longer than resets of queue, context and device take together */
+/* Longer than resets of queue, context and device take together */
+#define LAST_RESORT_NS	(10 * NSEC_PER_SEC)
 
 static unsigned int job_timeout_ms = 10000;
 module_param(job_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(job_timeout_ms, "longest device time of a job with fences, also without a limit in SUBMIT (ms)");
+MODULE_PARM_DESC(job_timeout_ms,
+		 "longest device time of a job with fences, also without a limit in SUBMIT (ms)");
 
 struct sidra_dep {
 	struct dma_fence_cb cb;
@@ -44,11 +46,13 @@ struct sidra_dep {
  * @epoch: epoch of @begin and @value
  * @begin: ring index of its first packet
  * @value: ring index behind its last packet
- * @limit_ns: limit in device time, counted from when the job is the first unfinished one of its queue
+ * @limit_ns: limit in device time, counted from when the job is the first unfinished one of its
+ *            queue
  * @clock_start: device time when the watchdog first saw it as that
  * @wall_start: wall time at that moment
  * @late_since: wall time when the watchdog found it overdue, or 0
- * @waiting: number of in-fences that have not signalled, plus one until callbacks are on all of them
+ * @waiting: number of in-fences that have not signalled, plus one until callbacks are on all of
+ *           them
  * @in_error: error of an in-fence; the job does not run then, and the queue stops at it
  * @ready: its packets may be published
  * @stops: its first packet was replaced by one that stops the queue
@@ -75,23 +79,23 @@ struct sidra_job {
 
 /* ---- Fences ---- */
 
-static const char *fence_driver_name(struct dma_fence *fence)
+static const char *sidra_submit_fence_driver_name(struct dma_fence *fence)
 {
 	return "sidra";
 }
 
-static const char *fence_timeline_name(struct dma_fence *fence)
+static const char *sidra_submit_fence_timeline_name(struct dma_fence *fence)
 {
 	return "sidra-queue";
 }
 
-static void job_free(struct rcu_head *rcu)
+static void sidra_submit_job_free(struct rcu_head *rcu)
 {
 	kfree(container_of(rcu, struct sidra_job, fence.rcu));
 	module_put(THIS_MODULE);
 }
 
-static void fence_release(struct dma_fence *fence)
+static void sidra_submit_fence_release(struct dma_fence *fence)
 {
 	struct sidra_job *job = container_of(fence, struct sidra_job, fence);
 	u32 i;
@@ -99,49 +103,53 @@ static void fence_release(struct dma_fence *fence)
 	for (i = 0; i < job->dep_count; i++)
 		dma_fence_put(job->deps[i].fence);
 	sidra_queue_put(job->queue);
-	call_rcu(&fence->rcu, job_free);
+	call_rcu(&fence->rcu, sidra_submit_job_free);
 }
 
 static const struct dma_fence_ops fence_ops = {
-	.get_driver_name = fence_driver_name,
-	.get_timeline_name = fence_timeline_name,
-	.release = fence_release,
+	.get_driver_name = sidra_submit_fence_driver_name,
+	.get_timeline_name = sidra_submit_fence_timeline_name,
+	.release = sidra_submit_fence_release,
 };
 
 /* Signals the fence, unless it is signalled already. */
-static void signal_job(struct sidra_job *job, int error)
+static void sidra_submit_signal_job(struct sidra_job *job, int error)
 {
 	guard(spinlock_irqsave)(&job->lock);
 	if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
 		return;
 	if (error)
 		dma_fence_set_error(&job->fence, error);
-	trace_sidra_fence(job->queue->sdev->ordinal, job->queue->slot, job->queue->number, job->value, error);
+	trace_sidra_fence(job->queue->sdev->ordinal, job->queue->slot, job->queue->number,
+			  job->value, error);
 	dma_fence_signal_locked(&job->fence);
 }
 
 /* Schedules publish_work, in any context. */
-static void kick_publish(struct sidra_queue *queue)
+static void sidra_submit_kick_publish(struct sidra_queue *queue)
 {
 	sidra_queue_get(queue);
 	if (!queue_work(queue->sdev->fence_wq, &queue->publish_work))
 		sidra_queue_put(queue);
 }
 
-static void job_fire(struct sidra_arm *arm)
+static void sidra_submit_job_fire(struct sidra_arm *arm)
 {
 	struct sidra_job *job = container_of(arm, struct sidra_job, arm);
 	int result = sidra_point_check(&job->queue->point, job->epoch, job->value);
 
-	signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
-	kick_publish(job->queue);	/* removes the job from the list */
+	sidra_submit_signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
+	sidra_submit_kick_publish(job->queue);	/* removes the job from the list */
 	dma_fence_put(&job->fence);
 }
 
 /* ---- The ring ---- */
 
-/* Stops the queue at a job whose in-fence failed, because neither it nor the jobs behind it may look retired. */
-static void stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
+/*
+ * Stops the queue at a job whose in-fence failed, because neither it nor the jobs behind it may
+ * look retired.
+ */
+static void sidra_submit_stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
 {
 	u64 mask = sidra_queue_capacity(queue) - 1;
 
@@ -150,7 +158,7 @@ static void stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
 }
 
 /* Publishes packets to the chip as far as fences allow, and removes finished jobs from the list. */
-static void publish(struct sidra_queue *queue)
+static void sidra_submit_publish(struct sidra_queue *queue)
 {
 	struct sidra_job *job, *next;
 	u64 target = queue->reserved;
@@ -165,7 +173,7 @@ static void publish(struct sidra_queue *queue)
 			break;
 		}
 		if (job->in_error && !job->stops)
-			stop_at_job(queue, job);
+			sidra_submit_stop_at_job(queue, job);
 		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags)) {
 			list_del(&job->link);
 			dma_fence_put(&job->fence);
@@ -182,14 +190,14 @@ static void publish(struct sidra_queue *queue)
 }
 
 /* Publishes, unless the queue was destroyed meanwhile, and drops the caller's reference. */
-static void publish_put(struct sidra_queue *queue, bool poll)
+static void sidra_submit_publish_put(struct sidra_queue *queue, bool poll)
 {
 	bool cookie = dma_fence_begin_signalling();
 	u64 published;
 
 	scoped_guard(spinlock, &queue->submit_lock) {
 		if (!queue->destroyed)
-			publish(queue);
+			sidra_submit_publish(queue);
 		published = queue->published;
 	}
 	if (poll)
@@ -199,9 +207,9 @@ static void publish_put(struct sidra_queue *queue, bool poll)
 	sidra_queue_put(queue);
 }
 
-static void publish_work(struct work_struct *work)
+static void sidra_submit_publish_work(struct work_struct *work)
 {
-	publish_put(container_of(work, struct sidra_queue, publish_work), false);
+	sidra_submit_publish_put(container_of(work, struct sidra_queue, publish_work), false);
 }
 
 /**
@@ -209,26 +217,27 @@ static void publish_work(struct work_struct *work)
  * @cb: its data is the queue
  * @held: it holds a reference to the queue
  *
- * io_uring plugs the task for a batch of three or more commands. The doorbell is rung once, at the end of the batch, or
- * when the task sleeps within it.
+ * io_uring plugs the task for a batch of three or more commands. The doorbell is rung once, at the
+ * end of the batch, or when the task sleeps within it.
  */
 struct sidra_plug {
 	struct blk_plug_cb cb;
 	bool held;
 };
 
-static void unplug(struct blk_plug_cb *cb, bool from_schedule)
+static void sidra_submit_unplug(struct blk_plug_cb *cb, bool from_schedule)
 {
 	struct sidra_queue *queue = cb->data;
 
 	kfree(container_of(cb, struct sidra_plug, cb));
-	publish_put(queue, !from_schedule);
+	sidra_submit_publish_put(queue, !from_schedule);
 }
 
-/* Whether unplug() will publish the packets. */
-static bool plugged(struct sidra_queue *queue)
+/* Whether sidra_submit_unplug() will publish the packets. */
+static bool sidra_submit_plugged(struct sidra_queue *queue)
 {
-	struct blk_plug_cb *cb = blk_check_plugged(unplug, queue, sizeof(struct sidra_plug));
+	struct blk_plug_cb *cb = blk_check_plugged(sidra_submit_unplug, queue,
+						   sizeof(struct sidra_plug));
 	struct sidra_plug *plug;
 
 	if (!cb)
@@ -247,30 +256,37 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (packets[i].hdr.opcode == SIDRA_CMD_SEM_WAIT || packets[i].hdr.opcode == SIDRA_CMD_SEM_SIGNAL)
+		if (packets[i].hdr.opcode == SIDRA_CMD_SEM_WAIT ||
+		    packets[i].hdr.opcode == SIDRA_CMD_SEM_SIGNAL)
 			return -EINVAL;
 	return 0;
 }
 
-/* Starts the watchdog. Not called after sidra_submit_fini() has taken the lock, so no timer outlives the workqueue. */
-static void watch(struct sidra_queue *queue)
+/*
+ * Starts the watchdog. Not called after sidra_submit_fini() has taken the lock, so no timer
+ * outlives the workqueue.
+ */
+static void sidra_submit_watch(struct sidra_queue *queue)
 {
 	lockdep_assert_held(&queue->submit_lock);
 	sidra_queue_get(queue);
-	if (!queue_delayed_work(queue->sdev->fence_wq, &queue->watchdog, msecs_to_jiffies(WATCH_MS)))
+	if (!queue_delayed_work(queue->sdev->fence_wq, &queue->watchdog,
+				msecs_to_jiffies(WATCH_MS)))
 		sidra_queue_put(queue);
 }
 
 /* Number of free ring slots. An impossible timeline, which the chip writes, leaves none. */
-static u64 free_slots(const struct sidra_queue *queue)
+static u64 sidra_submit_free_slots(const struct sidra_queue *queue)
 {
-	u64 capacity = sidra_queue_capacity(queue), taken = queue->reserved - sidra_point_timeline(&queue->point);
+	u64 capacity = sidra_queue_capacity(queue),
+	    taken = queue->reserved - sidra_point_timeline(&queue->point);
 
 	return taken > capacity ? 0 : capacity - taken;
 }
 
-static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-		       struct sidra_pending *pending, bool later, u64 *value, u32 *epoch)
+static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra_cmd *packets,
+				    u32 count, struct sidra_job *job, struct sidra_pending *pending,
+				    bool later, u64 *value, u32 *epoch)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
@@ -280,7 +296,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		return -EIO;
 	if (count > capacity)
 		return -EINVAL;
-	if (count > free_slots(queue))
+	if (count > sidra_submit_free_slots(queue))
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
@@ -289,7 +305,8 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		if (!sidra_pending_add(queue->sdev, &queue->point, pending))
 			return -ENOENT;
 	}
-	*epoch = sidra_epochs_current(&queue->point.epochs);	/* cannot change meanwhile: a reset takes the lock */
+	/* It cannot change meanwhile: a reset takes the lock. */
+	*epoch = sidra_epochs_current(&queue->point.epochs);
 	if (job) {
 		job->epoch = *epoch;
 		job->begin = queue->reserved;
@@ -299,25 +316,27 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		dma_fence_get(&job->fence);	/* for the list */
 		list_add_tail(&job->link, &queue->jobs);
 		dma_fence_get(&job->fence);	/* for @arm */
-		watch(queue);
+		sidra_submit_watch(queue);
 	}
 	queue->reserved += count;
 	*value = queue->reserved;
 	trace_sidra_submit(queue->sdev->ordinal, queue->slot, queue->number, *value, count);
 	if (!later)
-		publish(queue);
+		sidra_submit_publish(queue);
 	return 0;
 }
 
-int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_pending *pending, u64 *value, u32 *epoch)
+int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
+			 struct sidra_job *job, struct sidra_pending *pending, u64 *value,
+			 u32 *epoch)
 {
 	struct sidra_device *sdev = queue->sdev;
-	bool later = plugged(queue);
+	bool later = sidra_submit_plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = put_packets(queue, packets, count, job, pending, later, value, epoch);
+		ret = sidra_submit_put_packets(queue, packets, count, job, pending, later, value,
+					       epoch);
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
@@ -332,7 +351,7 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 
 /* ---- In-fences ---- */
 
-static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+static void sidra_submit_dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct sidra_dep *dep = container_of(cb, struct sidra_dep, cb);
 	struct sidra_job *job = dep->job;
@@ -342,17 +361,18 @@ static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	if (!atomic_dec_and_test(&job->waiting))
 		return;
 	smp_store_release(&job->ready, true);	/* after in_error */
-	kick_publish(job->queue);
+	sidra_submit_kick_publish(job->queue);
 }
 
 /* Adds callbacks to all in-fences. Called before the job is in a queue. */
-static void wait_for_deps(struct sidra_job *job)
+static void sidra_submit_wait_for_deps(struct sidra_job *job)
 {
 	u32 i;
 
 	for (i = 0; i < job->dep_count; i++) {
 		atomic_inc(&job->waiting);
-		if (dma_fence_add_callback(job->deps[i].fence, &job->deps[i].cb, dep_signalled)) {
+		if (dma_fence_add_callback(job->deps[i].fence, &job->deps[i].cb,
+					   sidra_submit_dep_signalled)) {
 			if (job->deps[i].fence->error)
 				job->in_error = job->deps[i].fence->error;
 			atomic_dec(&job->waiting);
@@ -362,7 +382,7 @@ static void wait_for_deps(struct sidra_job *job)
 		smp_store_release(&job->ready, true);	/* after in_error */
 }
 
-static void forget_deps(struct sidra_job *job)
+static void sidra_submit_forget_deps(struct sidra_job *job)
 {
 	u32 i;
 
@@ -372,13 +392,13 @@ static void forget_deps(struct sidra_job *job)
 
 /* ---- The end of a queue's jobs ---- */
 
-static void end_jobs(struct sidra_queue *queue, struct list_head *jobs, int error)
+static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *jobs, int error)
 {
 	struct sidra_job *job, *next;
 
 	list_for_each_entry_safe(job, next, jobs, link) {
-		forget_deps(job);
-		signal_job(job, error);
+		sidra_submit_forget_deps(job);
+		sidra_submit_signal_job(job, error);
 		if (sidra_arm_del(queue->sdev, &queue->point, &job->arm))
 			dma_fence_put(&job->fence);
 		dma_fence_put(&job->fence);
@@ -391,7 +411,7 @@ void sidra_submit_fail(struct sidra_queue *queue, int error)
 
 	scoped_guard(spinlock, &queue->submit_lock)
 		list_splice_init(&queue->jobs, &jobs);
-	end_jobs(queue, &jobs, error);
+	sidra_submit_end_jobs(queue, &jobs, error);
 }
 
 u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
@@ -399,7 +419,10 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 	LIST_HEAD(jobs);
 	u64 start;
 
-	/* A concurrent submit is dropped if it comes before this lock, and runs in the new epoch if it comes after it. */
+	/*
+	 * A concurrent submit is dropped if it comes before this lock, and runs in the new epoch if
+	 * it comes after it.
+	 */
 	scoped_guard(spinlock, &queue->submit_lock) {
 		list_splice_init(&queue->jobs, &jobs);
 		start = queue->reserved;
@@ -407,13 +430,14 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 		*retired = sidra_point_timeline(&queue->point);
 		sidra_queue_begin_epoch(queue, epoch, *retired, start);
 	}
-	end_jobs(queue, &jobs, -ECANCELED);
+	sidra_submit_end_jobs(queue, &jobs, -ECANCELED);
 	return start;
 }
 
 void sidra_submit_hold(struct sidra_queue *queue)
 {
-	guard(spinlock)(&queue->submit_lock);	/* whoever did not yet see that the device stopped has released it */
+	/* Whoever did not yet see that the device stopped has released it */
+	guard(spinlock)(&queue->submit_lock);
 }
 
 void sidra_submit_resume(struct sidra_queue *queue)
@@ -423,11 +447,11 @@ void sidra_submit_resume(struct sidra_queue *queue)
 	scoped_guard(spinlock, &queue->submit_lock)
 		list_for_each_entry(job, &queue->jobs, link)
 			job->wall_start = 0;
-	kick_publish(queue);
+	sidra_submit_kick_publish(queue);
 }
 
 /* The first unfinished job, if its packets were published. */
-static struct sidra_job *running_job(struct sidra_queue *queue)
+static struct sidra_job *sidra_submit_running_job(struct sidra_queue *queue)
 {
 	struct sidra_job *job;
 
@@ -442,17 +466,17 @@ static struct sidra_job *running_job(struct sidra_queue *queue)
 }
 
 /*
- * Returns for how long, in wall time, the first job has been overdue. Its limit is in device time, because a virtual
- * machine that stands still is not a hang of the chip. If the device clock itself stands still, a long limit in wall time
- * applies.
+ * Returns for how long, in wall time, the first job has been overdue. Its limit is in device time,
+ * because a virtual machine that stands still is not a hang of the chip. If the device clock itself
+ * stands still, a long limit in wall time applies.
  */
-static u64 overdue_ns(struct sidra_queue *queue)
+static u64 sidra_submit_overdue_ns(struct sidra_queue *queue)
 {
 	u64 wall = ktime_get_ns(), clock;
 	struct sidra_job *job;
 
 	guard(spinlock)(&queue->submit_lock);
-	job = running_job(queue);
+	job = sidra_submit_running_job(queue);
 	if (!job || READ_ONCE(queue->sdev->stopped))
 		return 0;
 	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
@@ -473,20 +497,22 @@ bool sidra_submit_late(struct sidra_queue *queue)
 	struct sidra_job *job;
 
 	guard(spinlock)(&queue->submit_lock);
-	job = running_job(queue);
+	job = sidra_submit_running_job(queue);
 	return job && job->late_since;
 }
 
 /*
- * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under that lock, and so its holder
- * may wait for this very fence. As a last resort the device is cut off without the lock.
+ * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under
+ * that lock, and so its holder may wait for this very fence. As a last resort the device is cut off
+ * without the lock.
  */
-static void watchdog(struct work_struct *work)
+static void sidra_submit_watchdog(struct work_struct *work)
 {
-	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
+	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue,
+						 watchdog);
 	struct sidra_device *sdev = queue->sdev;
 	bool cookie = dma_fence_begin_signalling();
-	u64 overdue = overdue_ns(queue);
+	u64 overdue = sidra_submit_overdue_ns(queue);
 
 	if (overdue)
 		sidra_watch_now(sdev);
@@ -496,7 +522,7 @@ static void watchdog(struct work_struct *work)
 		sidra_submit_fail(queue, -ETIMEDOUT);
 	scoped_guard(spinlock, &queue->submit_lock)
 		if (!queue->destroyed && !list_empty(&queue->jobs))
-			watch(queue);
+			sidra_submit_watch(queue);
 	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
 }
@@ -506,14 +532,17 @@ void sidra_submit_init(struct sidra_queue *queue)
 	spin_lock_init(&queue->submit_lock);
 	mutex_init(&queue->fence_lock);
 	INIT_LIST_HEAD(&queue->jobs);
-	INIT_WORK(&queue->publish_work, publish_work);
-	INIT_DELAYED_WORK(&queue->watchdog, watchdog);
+	INIT_WORK(&queue->publish_work, sidra_submit_publish_work);
+	INIT_DELAYED_WORK(&queue->watchdog, sidra_submit_watchdog);
 	queue->fence_context = dma_fence_context_alloc(1);
 }
 
 void sidra_submit_fini(struct sidra_queue *queue)
 {
-	/* This takes the lock: earlier submits have finished afterwards, and later ones see that the queue is destroyed. */
+	/*
+	 * This takes the lock: earlier submits have finished afterwards, and later ones see that
+	 * the queue is destroyed.
+	 */
 	sidra_submit_fail(queue, -EIO);
 	if (cancel_work_sync(&queue->publish_work))
 		sidra_queue_put(queue);
@@ -523,7 +552,10 @@ void sidra_submit_fini(struct sidra_queue *queue)
 
 /* ---- SUBMIT ---- */
 
-/* Everything that is needed to export a fence, allocated before the job is submitted, which cannot be undone. */
+/*
+ * Everything that is needed to export a fence, allocated before the job is submitted, which cannot
+ * be undone.
+ */
 struct sidra_out {
 	struct drm_syncobj *syncobj[POINTS_MAX];
 	struct dma_fence_chain *chain[POINTS_MAX];
@@ -532,17 +564,22 @@ struct sidra_out {
 	int fd;
 };
 
-static int read_point(const struct sidra_ioctl_submit *args, u64 array, u32 i, struct sidra_syncobj_point *point)
+static int sidra_submit_read_point(const struct sidra_ioctl_submit *args, u64 array, u32 i,
+				   struct sidra_syncobj_point *point)
 {
-	int ret = sidra_args_read(point, sizeof(*point), array + (u64)i * args->point_stride, args->point_stride);
+	int ret = sidra_args_read(point, sizeof(*point), array + (u64)i * args->point_stride,
+				  args->point_stride);
 
 	if (ret)
 		return ret;
 	return point->pad ? -EINVAL : 0;
 }
 
-/* Takes over the reference. Until wait_for_deps() adds the callback, removing it does nothing. */
-static void add_dep(struct sidra_job *job, struct dma_fence *fence)
+/*
+ * Takes over the reference. Until sidra_submit_wait_for_deps() adds the callback, removing it does
+ * nothing.
+ */
+static void sidra_submit_add_dep(struct sidra_job *job, struct dma_fence *fence)
 {
 	struct sidra_dep *dep = &job->deps[job->dep_count++];
 
@@ -551,7 +588,8 @@ static void add_dep(struct sidra_job *job, struct dma_fence *fence)
 	dep->job = job;
 }
 
-static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *args, struct sidra_job *job)
+static int sidra_submit_collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *args,
+				     struct sidra_job *job)
 {
 	struct sidra_syncobj_point point;
 	struct dma_fence *fence;
@@ -559,33 +597,34 @@ static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *
 	int ret;
 
 	for (i = 0; i < args->in_count; i++) {
-		ret = read_point(args, args->in_points, i, &point);
+		ret = sidra_submit_read_point(args, args->in_points, i, &point);
 		if (ret)
 			return ret;
 		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
 		if (ret)
 			return ret;
-		add_dep(job, fence);
+		sidra_submit_add_dep(job, fence);
 	}
 	if (args->in_fence_fd == -1)
 		return 0;
 	fence = sync_file_get_fence(args->in_fence_fd);
 	if (!fence)
 		return -EINVAL;
-	add_dep(job, fence);
+	sidra_submit_add_dep(job, fence);
 	return 0;
 }
 
 /* Frees a job whose fence was not initialised, and that has no callbacks on its in-fences. */
-static void discard_job(struct sidra_job *job)
+static void sidra_submit_discard_job(struct sidra_job *job)
 {
 	while (job->dep_count)
 		dma_fence_put(job->deps[--job->dep_count].fence);
 	kfree(job);
 }
 
-static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioctl_submit *args,
-				   struct sidra_queue *queue)
+static struct sidra_job *sidra_submit_alloc_job(struct drm_file *file,
+						const struct sidra_ioctl_submit *args,
+						struct sidra_queue *queue)
 {
 	u32 deps = args->in_count + (args->in_fence_fd != -1);
 	struct sidra_job *job = kzalloc(struct_size(job, deps, deps), GFP_KERNEL_ACCOUNT);
@@ -595,19 +634,19 @@ static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioc
 		return ERR_PTR(-ENOMEM);
 	atomic64_inc(&queue->sdev->counters.submit_allocations);
 	spin_lock_init(&job->lock);
-	job->arm.fire = job_fire;
+	job->arm.fire = sidra_submit_job_fire;
 	job->arm.sleeper = true;
 	job->limit_ns = args->limit_ns ?: (u64)job_timeout_ms * NSEC_PER_MSEC;
 	job->limit_ns = min_t(u64, job->limit_ns, (u64)job_timeout_ms * NSEC_PER_MSEC);
 	atomic_set(&job->waiting, 1);
-	ret = collect_deps(file, args, job);
+	ret = sidra_submit_collect_deps(file, args, job);
 	if (!ret)
 		return job;
-	discard_job(job);
+	sidra_submit_discard_job(job);
 	return ERR_PTR(ret);
 }
 
-static void free_out(struct sidra_out *out)
+static void sidra_submit_free_out(struct sidra_out *out)
 {
 	u32 i;
 
@@ -620,7 +659,8 @@ static void free_out(struct sidra_out *out)
 	kfree(out);
 }
 
-static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioctl_submit *args)
+static struct sidra_out *sidra_submit_alloc_out(struct drm_file *file,
+						const struct sidra_ioctl_submit *args)
 {
 	struct sidra_out *out = kzalloc(sizeof(*out), GFP_KERNEL_ACCOUNT);
 	struct sidra_syncobj_point point;
@@ -631,7 +671,7 @@ static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioc
 		return ERR_PTR(-ENOMEM);
 	out->fd = -1;
 	for (i = 0; i < args->out_count && !ret; i++) {
-		ret = read_point(args, args->out_points, i, &point);
+		ret = sidra_submit_read_point(args, args->out_points, i, &point);
 		if (ret)
 			break;
 		out->syncobj[i] = drm_syncobj_find(file, point.handle);
@@ -653,11 +693,12 @@ static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioc
 	}
 	if (!ret)
 		return out;
-	free_out(out);
+	sidra_submit_free_out(out);
 	return ERR_PTR(ret);
 }
 
-static void export_fence(struct sidra_out *out, struct dma_fence *fence, struct sync_file *sync, s32 *fd)
+static void sidra_submit_export_fence(struct sidra_out *out, struct dma_fence *fence,
+				      struct sync_file *sync, s32 *fd)
 {
 	u32 i;
 
@@ -676,34 +717,38 @@ static void export_fence(struct sidra_out *out, struct dma_fence *fence, struct 
 }
 
 /* Initialises the fence. From here on its last reference frees the job. */
-static struct sync_file *start_fence(struct sidra_queue *queue, struct sidra_job *job, bool file)
+static struct sync_file *sidra_submit_start_fence(struct sidra_queue *queue, struct sidra_job *job,
+						  bool file)
 {
 	lockdep_assert_held(&queue->fence_lock);
 	job->queue = sidra_queue_get(queue);
-	dma_fence_init(&job->fence, &fence_ops, &job->lock, queue->fence_context, ++queue->fence_seqno);
+	dma_fence_init(&job->fence, &fence_ops, &job->lock, queue->fence_context,
+		       ++queue->fence_seqno);
 	return file ? sync_file_create(&job->fence) : NULL;
 }
 
-static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args, const union sidra_cmd *packets,
-		      struct sidra_job *job, struct sidra_out *out)
+static int sidra_submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args,
+			    const union sidra_cmd *packets, struct sidra_job *job,
+			    struct sidra_out *out)
 {
 	bool file = args->flags & SIDRA_SUBMIT_OUT_FENCE;
 	struct sync_file *sync;
 	int ret;
 
 	scoped_guard(mutex, &queue->fence_lock) {
-		sync = start_fence(queue, job, file);
+		sync = sidra_submit_start_fence(queue, job, file);
 		ret = file && !sync ? -ENOMEM : 0;
 		if (!ret) {
-			wait_for_deps(job);
-			ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value, &args->epoch);
+			sidra_submit_wait_for_deps(job);
+			ret = sidra_submit_packets(queue, packets, args->count, job, NULL,
+						   &args->value, &args->epoch);
 		}
 	}
 	if (!ret) {
-		export_fence(out, &job->fence, sync, &args->out_fence_fd);
+		sidra_submit_export_fence(out, &job->fence, sync, &args->out_fence_fd);
 	} else {
-		forget_deps(job);
-		signal_job(job, -ECANCELED);
+		sidra_submit_forget_deps(job);
+		sidra_submit_signal_job(job, -ECANCELED);
 		if (sync)
 			fput(sync->file);
 	}
@@ -711,35 +756,36 @@ static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args
 	return ret;
 }
 
-static int submit_with_fences(struct drm_file *file, struct sidra_ioctl_submit *args, struct sidra_queue *queue,
-			      const union sidra_cmd *packets)
+static int sidra_submit_with_fences(struct drm_file *file, struct sidra_ioctl_submit *args,
+				    struct sidra_queue *queue, const union sidra_cmd *packets)
 {
 	struct sidra_out *out;
 	struct sidra_job *job;
 	int ret;
 
-	job = alloc_job(file, args, queue);
+	job = sidra_submit_alloc_job(file, args, queue);
 	if (IS_ERR(job))
 		return PTR_ERR(job);
-	out = alloc_out(file, args);
+	out = sidra_submit_alloc_out(file, args);
 	if (IS_ERR(out) || !try_module_get(THIS_MODULE)) {
-		discard_job(job);
+		sidra_submit_discard_job(job);
 		if (IS_ERR(out))
 			return PTR_ERR(out);
-		free_out(out);
+		sidra_submit_free_out(out);
 		return -ENODEV;
 	}
-	ret = submit_job(queue, args, packets, job, out);
-	free_out(out);
+	ret = sidra_submit_job(queue, args, packets, job, out);
+	sidra_submit_free_out(out);
 	return ret;
 }
 
-static int check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
+static int sidra_submit_check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
 {
 	u32 points = args->in_count + args->out_count;
 
-	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || args->reserved[0] || args->reserved[1] ||
-	    !args->count || args->count > SUBMIT_MAX || args->packet_stride != SIDRA_CMD_SIZE || out_fence_fd != -1)
+	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || args->reserved[0] ||
+	    args->reserved[1] || !args->count || args->count > SUBMIT_MAX ||
+	    args->packet_stride != SIDRA_CMD_SIZE || out_fence_fd != -1)
 		return -EINVAL;
 	if (args->in_count > POINTS_MAX || args->out_count > POINTS_MAX)
 		return -EINVAL;
@@ -750,7 +796,8 @@ static int check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
 	return sidra_args_stride(args->point_stride, sizeof(struct sidra_syncobj_point));
 }
 
-static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct sidra_queue *queue)
+static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit *args,
+			       struct sidra_queue *queue)
 {
 	bool fences = args->in_count || args->out_count || args->in_fence_fd != -1 || args->flags;
 	union sidra_cmd few[SUBMIT_STACK], *packets = few;
@@ -771,8 +818,9 @@ static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct
 	if (ret)
 		return ret;
 	if (fences)
-		return submit_with_fences(file, args, queue, packets);
-	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value, &args->epoch);
+		return sidra_submit_with_fences(file, args, queue, packets);
+	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value,
+				    &args->epoch);
 }
 
 int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -786,7 +834,7 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	args->value = 0;
 	args->epoch = 0;
 	args->out_fence_fd = -1;
-	ret = check_submit(args, out_fence_fd);
+	ret = sidra_submit_check_submit(args, out_fence_fd);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
@@ -799,7 +847,7 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 		return -ENOENT;
 	if (queue->kind != SIDRA_QUEUE_KERNEL)
 		return -EINVAL;
-	return submit(file, args, queue);
+	return sidra_submit_submit(file, args, queue);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

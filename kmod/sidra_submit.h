@@ -19,12 +19,15 @@ void sidra_submit_fail(struct sidra_queue *queue, int error);
 /* Whether a job has missed its deadline. */
 bool sidra_submit_late(struct sidra_queue *queue);
 /*
- * Drops the packets that have not retired, fails their jobs with -ECANCELED, and begins another epoch behind them; atomic
- * with respect to concurrent submits. The chip no longer runs the queue. Returns the ring index where the queue continues,
- * and in @retired the timeline of the epoch that ended.
+ * Drops the packets that have not retired, fails their jobs with -ECANCELED, and begins another
+ * epoch behind them; atomic with respect to concurrent submits. The chip no longer runs the queue.
+ * Returns the ring index where the queue continues, and in @retired the timeline of the epoch that
+ * ended.
  */
 u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired);
-/* The device has stopped. On return nobody rings the queue's doorbell until sidra_submit_resume(). */
+/*
+ * The device has stopped. On return nobody rings the queue's doorbell until sidra_submit_resume().
+ */
 void sidra_submit_hold(struct sidra_queue *queue);
 /* Restarts the time limits of jobs, and publishes packets that became ready meanwhile. */
 void sidra_submit_resume(struct sidra_queue *queue);
@@ -32,12 +35,13 @@ void sidra_submit_resume(struct sidra_queue *queue);
 /* -EINVAL if a packet is not allowed in kernel queues. */
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
- * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately, or when the task is
- * unplugged. Returns the point of the timeline at which they have retired in @value and @epoch. The queue takes its own
- * references to @job. @pending may have been completed when this returns. Does not sleep. -EBUSY: the ring is full, and
- * nothing was submitted.
+ * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately,
+ * or when the task is unplugged. Returns the point of the timeline at which they have retired in
+ * @value and @epoch. The queue takes its own references to @job. @pending may have been completed
+ * when this returns. Does not sleep. -EBUSY: the ring is full, and nothing was submitted.
  */
-int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_pending *pending, u64 *value, u32 *epoch);
+int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
+			 struct sidra_job *job, struct sidra_pending *pending, u64 *value,
+			 u32 *epoch);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes that tools read without opening the device (docs/abi/sysfs-class-sidra). No reader takes sidra_device.lock, whose holder may
- * wait for the chip.
+ * Attributes that tools read without opening the device (docs/abi/sysfs-class-sidra). No reader
+ * takes sidra_device.lock, whose holder may wait for the chip.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -31,7 +31,8 @@ static DEVICE_ATTR_RO(hw_version);
 
 static ssize_t driver_version_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	return sysfs_emit(text, "%u.%u\n", SIDRA_DRIVER_VERSION >> 16, SIDRA_DRIVER_VERSION & 0xffff);
+	return sysfs_emit(text, "%u.%u\n", SIDRA_DRIVER_VERSION >> 16,
+			  SIDRA_DRIVER_VERSION & 0xffff);
 }
 static DEVICE_ATTR_RO(driver_version);
 
@@ -45,7 +46,8 @@ static ssize_t geometry_show(struct device *node, struct device_attribute *attr,
 {
 	const struct sidra_info *info = &sidra_of_node(node)->chip.info;
 
-	return sysfs_emit(text, "%u %u %u\n", info->clusters, info->cus_per_cluster, info->xbars_per_cu);
+	return sysfs_emit(text, "%u %u %u\n", info->clusters, info->cus_per_cluster,
+			  info->xbars_per_cu);
 }
 static DEVICE_ATTR_RO(geometry);
 
@@ -71,7 +73,8 @@ static DEVICE_ATTR_RO(l3_free);
 
 static ssize_t resets_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	return sysfs_emit(text, "%lld\n", atomic64_read(&sidra_of_node(node)->counters.device_resets));
+	return sysfs_emit(text, "%lld\n",
+			  atomic64_read(&sidra_of_node(node)->counters.device_resets));
 }
 static DEVICE_ATTR_RO(resets);
 
@@ -99,12 +102,14 @@ static ssize_t firmware_version_show(struct device *node, struct device_attribut
 {
 	u32 version = READ_ONCE(sidra_of_node(node)->firmware.version);
 
-	return version ? sysfs_emit(text, "%s\n", sidra_version_text(version).text) : sysfs_emit(text, "none\n");
+	return version ? sysfs_emit(text, "%s\n", sidra_version_text(version).text) :
+			 sysfs_emit(text, "none\n");
 }
 static DEVICE_ATTR_RO(firmware_version);
 
 /* "1" sends the image that request_firmware() finds. */
-static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr,
+				     const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	bool wanted;
@@ -132,10 +137,12 @@ static ssize_t generation_show(struct device *node, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(generation);
 
-static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
-			      char *to, loff_t offset, size_t count)
+static ssize_t telemetry_read(struct file *filp, struct kobject *kobj,
+			      sidra_bin_const struct bin_attribute *attr, char *to, loff_t offset,
+			      size_t count)
 {
-	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);	/* the opener's capability */
+	/* The opener's capability */
+	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);
 	struct sidra_telemetry page;
 	int ret = sidra_telemetry_show(sidra_of_node(kobj_to_dev(kobj)), &page, exact);
 
@@ -143,13 +150,14 @@ static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin
 }
 static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));
 
-static int ask_crossbars(struct sidra_device *sdev, void *answer)
+static int sidra_sysfs_ask_crossbars(struct sidra_device *sdev, void *answer)
 {
 	return sidra_store_headers(sdev, answer);
 }
 
-static ssize_t crossbars_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
-			      char *to, loff_t offset, size_t count)
+static ssize_t crossbars_read(struct file *filp, struct kobject *kobj,
+			      sidra_bin_const struct bin_attribute *attr, char *to, loff_t offset,
+			      size_t count)
 {
 	return sidra_query_read(&sidra_of_node(kobj_to_dev(kobj))->crossbars, to, offset, count);
 }
@@ -194,7 +202,9 @@ const struct attribute_group *sidra_node_groups[] = {
 
 void sidra_sysfs_init(struct sidra_device *sdev)
 {
-	sidra_query_init(&sdev->crossbars, sdev, sidra_xbars_of(&sdev->chip.info) * sizeof(struct sidra_hw_xbar), ask_crossbars);
+	sidra_query_init(&sdev->crossbars, sdev,
+			 sidra_xbars_of(&sdev->chip.info) * sizeof(struct sidra_hw_xbar),
+			 sidra_sysfs_ask_crossbars);
 	sidra_manage_init(sdev);
 }
 

@@ -14,7 +14,7 @@ int sidra_reachable(struct sidra_device *sdev)
 	return READ_ONCE(sdev->stopped) || !sidra_chip_answers(sdev) ? -ENODEV : 0;
 }
 
-static int read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
+static int sidra_telemetry_read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
 	u64 *words = (u64 *)page;
 	int ret = sidra_reachable(sdev);
@@ -35,10 +35,10 @@ static int read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 	return 0;
 }
 
-static int read_exact(struct sidra_device *sdev, struct sidra_telemetry *page)
+static int sidra_telemetry_read_exact(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
 	guard(mutex)(&sdev->telemetry.lock);
-	return read_page(sdev, page);
+	return sidra_telemetry_read_page(sdev, page);
 }
 
 int sidra_generation_read(struct sidra_device *sdev, u32 *generation)
@@ -60,7 +60,7 @@ int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	ret = read_exact(sdev, page);
+	ret = sidra_telemetry_read_exact(sdev, page);
 	drm_dev_exit(idx);
 	return ret;
 }
@@ -73,7 +73,7 @@ int sidra_telemetry_init(struct sidra_device *sdev)
 	return drmm_mutex_init(&sdev->drm, &sdev->telemetry.lock);
 }
 
-static bool may_read(struct sidra_telemetry_cache *cache)
+static bool sidra_telemetry_may_read(struct sidra_telemetry_cache *cache)
 {
 	lockdep_assert_held(&cache->lock);
 	if (time_after_eq(jiffies, cache->window + WINDOW)) {
@@ -87,7 +87,7 @@ static bool may_read(struct sidra_telemetry_cache *cache)
 }
 
 /* Whether the chip is present is never cached. */
-static int read_cached(struct sidra_device *sdev, struct sidra_telemetry *page)
+static int sidra_telemetry_read_cached(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
 	struct sidra_telemetry_cache *cache = &sdev->telemetry;
 	int ret = sidra_reachable(sdev);
@@ -95,8 +95,8 @@ static int read_cached(struct sidra_device *sdev, struct sidra_telemetry *page)
 	if (ret)
 		return ret;
 	guard(mutex)(&cache->lock);
-	if (may_read(cache))
-		cache->result = read_page(sdev, &cache->page);
+	if (sidra_telemetry_may_read(cache))
+		cache->result = sidra_telemetry_read_page(sdev, &cache->page);
 	*page = cache->page;
 	return cache->result;
 }
@@ -107,7 +107,8 @@ int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	ret = exact ? read_exact(sdev, page) : read_cached(sdev, page);
+	ret = exact ? sidra_telemetry_read_exact(sdev, page) :
+		      sidra_telemetry_read_cached(sdev, page);
 	drm_dev_exit(idx);
 	if (!ret)
 		sidra_alarms_note(sdev, page);

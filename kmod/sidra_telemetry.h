@@ -12,7 +12,8 @@ struct sidra_device;
 
 /**
  * struct sidra_telemetry_cache - the page as unprivileged readers see it
- * @lock: protects the rest, and serialises readings of the chip's page: its first word takes the snapshot that the others return
+ * @lock: protects the rest, and serialises readings of the chip's page: its first word takes the
+ *        snapshot that the others return
  * @page: latest reading
  * @result: 0, or the error of the latest reading
  * @window: jiffies at the start of the interval in which @reads readings were made
@@ -25,7 +26,10 @@ struct sidra_telemetry_cache {
 	unsigned int reads;
 };
 
-/* Whether registers may be read now, without a lock: 0; -EAGAIN while the device is held; -ENODEV. Inside drm_dev_enter(). */
+/*
+ * Whether registers may be read now, without a lock: 0; -EAGAIN while the device is held; -ENODEV.
+ * Inside drm_dev_enter().
+ */
 int sidra_reachable(struct sidra_device *sdev);
 
 /* Reads the register: 0, or an error as above. Needs no lock and never sleeps. */
@@ -36,8 +40,9 @@ int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page
 
 int sidra_telemetry_init(struct sidra_device *sdev);
 /*
- * The same for an attribute. Without @exact, the counters are up to 200 ms old, because finer ones would reveal the work of other users.
- * All such readers together cause at most ten readings a second.
+ * The same for an attribute. Without @exact, the counters are up to 200 ms old, because finer ones
+ * would reveal the work of other users. All such readers together cause at most ten readings a
+ * second.
  */
 int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page, bool exact);
 /* Discards the cached page, so that a process that is notified of a change reads the new state. */

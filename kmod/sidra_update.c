@@ -12,10 +12,11 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 /* major << 24 | minor << 16 | patch, the firmware's format. */
 #define DRIVER_VERSION	(SIDRA_DRIVER_VERSION >> 16 << 24 | (SIDRA_DRIVER_VERSION & 0xffff) << 16)
-#define SEND_MS		15000	/* for a whole image; shorter than a suspend waits for tasks to freeze */
+/* For a whole image; shorter than a suspend waits for tasks to freeze */
+#define SEND_MS		15000
 #define BUILD_ID_SIZE	sizeof_field(struct sidra_fw_header, build_id)
 
-static int error_of(enum sidra_image_family family)
+static int sidra_update_error_of(enum sidra_image_family family)
 {
 	switch (family) {
 	case SIDRA_IMAGE_FAMILY_NONE:
@@ -36,39 +37,47 @@ static int error_of(enum sidra_image_family family)
 	return -EREMOTEIO;
 }
 
-/* Logs who refused the image and why. @versions: the versions of both sides, if they are the reason. */
-static int refuse(struct sidra_device *sdev, const char *who, enum sidra_image_result result, const char *versions)
+/*
+ * Logs who refused the image and why. @versions: the versions of both sides, if they are the
+ * reason.
+ */
+static int sidra_update_refuse(struct sidra_device *sdev, const char *who,
+			       enum sidra_image_result result, const char *versions)
 {
 	enum sidra_image_family family = sidra_image_family_of(result);
 
-	drm_err(&sdev->drm, "%s: refused by %s: %s: %s%s\n", IMAGE_NAME, who, sidra_image_family_text(family),
-		sidra_image_text(result), versions);
-	return error_of(family);
+	drm_err(&sdev->drm, "%s: refused by %s: %s: %s%s\n", IMAGE_NAME, who,
+		sidra_image_family_text(family), sidra_image_text(result), versions);
+	return sidra_update_error_of(family);
 }
 
 /* Formats both versions, if they are the reason for @result. */
-static void put_versions(char *text, size_t size, const struct sidra_fw_header *header, const struct sidra_slots *slots,
-			 enum sidra_image_result result)
+static void sidra_update_put_versions(char *text, size_t size, const struct sidra_fw_header *header,
+				      const struct sidra_slots *slots,
+				      enum sidra_image_result result)
 {
 	u32 mailbox = header->api[SIDRA_FW_API_MAILBOX];
 
 	*text = '\0';
 	if (result == SIDRA_IMAGE_CHIP)
-		snprintf(text, size, " (it is for chip %#x, this is %#x)", header->chip_id, SIDRA_PCI_DEVICE_ID);
+		snprintf(text, size, " (it is for chip %#x, this is %#x)", header->chip_id,
+			 SIDRA_PCI_DEVICE_ID);
 	else if (result == SIDRA_IMAGE_API)
-		snprintf(text, size, " (it has mailbox version %u.%u, this driver %u.%u)", mailbox >> 16, mailbox & 0xffff,
-			 SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
+		snprintf(text, size, " (it has mailbox version %u.%u, this driver %u.%u)",
+			 mailbox >> 16, mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16,
+			 SIDRA_MAILBOX_VERSION & 0xffff);
 	else if (result == SIDRA_IMAGE_DRIVER)
 		snprintf(text, size, " (it needs %s, this is %s)",
-			 sidra_version_text(header->min_driver).text, sidra_version_text(DRIVER_VERSION).text);
+			 sidra_version_text(header->min_driver).text,
+			 sidra_version_text(DRIVER_VERSION).text);
 	else if (result == SIDRA_IMAGE_ROLLBACK)
-		snprintf(text, size, " (it is %u, and the chip requires %u)", header->security_version,
-			 slots->lowest);
+		snprintf(text, size, " (it is %u, and the chip requires %u)",
+			 header->security_version, slots->lowest);
 }
 
 /* Checks what can be checked without the key; the chip checks the rest. */
-static int check(struct sidra_device *sdev, const struct firmware *file, const struct sidra_slots *slots,
-		 struct sidra_image *image)
+static int sidra_update_check(struct sidra_device *sdev, const struct firmware *file,
+			      const struct sidra_slots *slots, struct sidra_image *image)
 {
 	const struct sidra_image_policy policy = {
 		.ram_end = 1ull << 32,	/* the chip knows where its RAM is */
@@ -87,21 +96,22 @@ static int check(struct sidra_device *sdev, const struct firmware *file, const s
 		result = sidra_image_check_rollback(image, &policy);
 	if (result == SIDRA_IMAGE_OK)
 		return 0;
-	put_versions(versions, sizeof(versions), &image->header, slots, result);
-	return refuse(sdev, "the driver", result, versions);
+	sidra_update_put_versions(versions, sizeof(versions), &image->header, slots, result);
+	return sidra_update_refuse(sdev, "the driver", result, versions);
 }
 
-static int status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *msg, int ret, const char *what)
+static int sidra_update_status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *msg,
+				  int ret, const char *what)
 {
 	if (!ret && msg->status == SIDRA_MAILBOX_OK)
 		return 0;
-	drm_err(&sdev->drm, "%s: not stored: %s failed (error %d, status %u)\n", IMAGE_NAME, what, ret,
-		ret ? 0 : msg->status);
+	drm_err(&sdev->drm, "%s: not stored: %s failed (error %d, status %u)\n", IMAGE_NAME, what,
+		ret, ret ? 0 : msg->status);
 	return ret ?: -EIO;
 }
 
 /* Reads the build id of the running firmware; zeros if it is too old to know. */
-static int ask_build(struct sidra_device *sdev, u8 *build_id)
+static int sidra_update_ask_build(struct sidra_device *sdev, u8 *build_id)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_BUILD };
 	int ret = sidra_mailbox_call(sdev, &msg);
@@ -109,22 +119,23 @@ static int ask_build(struct sidra_device *sdev, u8 *build_id)
 	memset(build_id, 0, BUILD_ID_SIZE);
 	if (!ret && msg.status == SIDRA_MAILBOX_UNSUPPORTED)
 		return 0;
-	ret = status_of(sdev, &msg, ret, "FW_BUILD");
+	ret = sidra_update_status_of(sdev, &msg, ret, "FW_BUILD");
 	if (!ret)
 		memcpy(build_id, msg.inline_data, BUILD_ID_SIZE);
 	return ret;
 }
 
 /* Whether the image is already running, as far as the driver can tell. */
-static bool runs(struct sidra_device *sdev, const struct sidra_fw_header *header, const struct sidra_slots *slots,
-		 const u8 *build_id)
+static bool sidra_update_runs(struct sidra_device *sdev, const struct sidra_fw_header *header,
+			      const struct sidra_slots *slots, const u8 *build_id)
 {
 	/* The recovery image runs only if no other does. */
 	if (slots->running == SIDRA_SLOT_RECOVERY || header->version != slots->version ||
 	    header->security_version != sdev->firmware.security_version)
 		return false;
-	return !memchr_inv(header->build_id, 0, BUILD_ID_SIZE) || !memchr_inv(build_id, 0, BUILD_ID_SIZE) ||
-	       !memcmp(header->build_id, build_id, BUILD_ID_SIZE);
+	return !memchr_inv(header->build_id, 0, BUILD_ID_SIZE) ||
+		!memchr_inv(build_id, 0, BUILD_ID_SIZE) ||
+		!memcmp(header->build_id, build_id, BUILD_ID_SIZE);
 }
 
 int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
@@ -142,8 +153,11 @@ int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 	return ret;
 }
 
-/* Sends the image in pieces. From the first one on, the slot has no valid image until the chip has verified the whole. */
-static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slot)
+/*
+ * Sends the image in pieces. From the first one on, the slot has no valid image until the chip has
+ * verified the whole.
+ */
+static int sidra_update_send(struct sidra_device *sdev, const struct firmware *file, u32 *slot)
 {
 	struct sidra_mailbox_msg begin = {
 		.opcode = SIDRA_MAILBOX_FW_BEGIN,
@@ -156,30 +170,34 @@ static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slo
 
 	ret = sidra_mailbox_call(sdev, &begin);
 	if (!ret && begin.status == SIDRA_MAILBOX_BAD_ARGUMENT) {
-		drm_err(&sdev->drm, "%s: not stored: %zu bytes do not fit in a slot of the chip\n", IMAGE_NAME, file->size);
+		drm_err(&sdev->drm, "%s: not stored: %zu bytes do not fit in a slot of the chip\n",
+			IMAGE_NAME, file->size);
 		return -EFBIG;
 	}
-	ret = status_of(sdev, &begin, ret, "FW_BEGIN");
+	ret = sidra_update_status_of(sdev, &begin, ret, "FW_BEGIN");
 	if (ret)
 		return ret;
 	*slot = lower_32_bits(begin.inline_data[0]);
 	piece = min_t(u64, begin.inline_data[1], SIDRA_MAILBOX_PAYLOAD);
 	if (!piece)
-		return status_of(sdev, &begin, -EPROTO, "FW_BEGIN");
+		return sidra_update_status_of(sdev, &begin, -EPROTO, "FW_BEGIN");
 	for (offset = 0; offset < file->size; offset += piece) {
-		struct sidra_mailbox_msg data = { .opcode = SIDRA_MAILBOX_FW_DATA, .inline_data = { offset } };
+		struct sidra_mailbox_msg data = { .opcode = SIDRA_MAILBOX_FW_DATA,
+						  .inline_data = { offset } };
 
 		if (time_after(jiffies, end))
-			return status_of(sdev, &data, -ETIMEDOUT, "FW_DATA");
+			return sidra_update_status_of(sdev, &data, -ETIMEDOUT, "FW_DATA");
 		piece = min(piece, file->size - offset);
-		ret = status_of(sdev, &data, sidra_mailbox_send(sdev, &data, file->data + offset, piece), "FW_DATA");
+		ret = sidra_update_status_of(
+			sdev, &data, sidra_mailbox_send(sdev, &data, file->data + offset, piece),
+			"FW_DATA");
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static int commit(struct sidra_device *sdev)
+static int sidra_update_commit(struct sidra_device *sdev)
 {
 	struct sidra_mailbox_msg msg = {
 		.opcode = SIDRA_MAILBOX_FW_COMMIT,
@@ -189,11 +207,11 @@ static int commit(struct sidra_device *sdev)
 	int ret = sidra_mailbox_call(sdev, &msg);
 
 	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT && lower_32_bits(msg.inline_data[0]))
-		return refuse(sdev, "the chip", lower_32_bits(msg.inline_data[0]), "");
-	return status_of(sdev, &msg, ret, "FW_COMMIT");
+		return sidra_update_refuse(sdev, "the chip", lower_32_bits(msg.inline_data[0]), "");
+	return sidra_update_status_of(sdev, &msg, ret, "FW_COMMIT");
 }
 
-static int update(struct sidra_device *sdev, const struct firmware *file, bool asked)
+static int sidra_update_update(struct sidra_device *sdev, const struct firmware *file, bool asked)
 {
 	struct sidra_image image;
 	struct sidra_slots slots;
@@ -206,10 +224,12 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 		drm_err(&sdev->drm, "%s: not stored: FW_INFO failed (error %d)\n", IMAGE_NAME, ret);
 		return ret;
 	}
-	ret = ask_build(sdev, build_id) ?: check(sdev, file, &slots, &image);
+	ret = sidra_update_ask_build(sdev, build_id);
+	if (!ret)
+		ret = sidra_update_check(sdev, file, &slots, &image);
 	if (ret)
 		return ret;
-	if (runs(sdev, &image.header, &slots, build_id)) {
+	if (sidra_update_runs(sdev, &image.header, &slots, build_id)) {
 		if (asked)
 			drm_info(&sdev->drm, "%s: firmware %s is already running\n", IMAGE_NAME,
 				 sidra_version_text(slots.version).text);
@@ -217,12 +237,15 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 	}
 	if (!asked && slots.trial != SIDRA_SLOT_NONE)
 		return 0;
-	drm_info(&sdev->drm, "%s: storing firmware %s, build %4phN, %zu bytes; running: %s, build %4phN\n", IMAGE_NAME,
-		 sidra_version_text(image.header.version).text, image.header.build_id, file->size,
-		 sidra_version_text(slots.version).text, build_id);
-	ret = send(sdev, file, &slot) ?: commit(sdev);
+	drm_info(&sdev->drm,
+		 "%s: storing firmware %s, build %4phN, %zu bytes; running: %s, build %4phN\n",
+		 IMAGE_NAME, sidra_version_text(image.header.version).text, image.header.build_id,
+		 file->size, sidra_version_text(slots.version).text, build_id);
+	ret = sidra_update_send(sdev, file, &slot) ?: sidra_update_commit(sdev);
 	if (!ret)
-		drm_info(&sdev->drm, "%s: stored and verified in slot %u: the next reset of the device tries it\n",
+		drm_info(&sdev->drm,
+			 "%s: stored and verified in slot %u: the next reset of the device tries "
+			 "it\n",
 			 IMAGE_NAME, slot);
 	return ret;
 }
@@ -247,7 +270,8 @@ int sidra_update(struct sidra_device *sdev, bool asked)
 
 	guard(mutex)(&sdev->firmware.update_lock);
 	if (!READ_ONCE(sdev->firmware.version)) {
-		drm_err(&sdev->drm, "%s: not stored: the chip's firmware is not running\n", IMAGE_NAME);
+		drm_err(&sdev->drm, "%s: not stored: the chip's firmware is not running\n",
+			IMAGE_NAME);
 		return -EAGAIN;
 	}
 	ret = firmware_request_nowarn(&file, IMAGE_NAME, &sdev->pdev->dev);
@@ -256,7 +280,7 @@ int sidra_update(struct sidra_device *sdev, bool asked)
 			drm_err(&sdev->drm, "%s: cannot be read (error %d)\n", IMAGE_NAME, ret);
 		return ret;
 	}
-	ret = update(sdev, file, asked);
+	ret = sidra_update_update(sdev, file, asked);
 	release_firmware(file);
 	return ret;
 }

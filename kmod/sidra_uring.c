@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring commands. The SQE is read once, at entry, because user space may change it later. SUBMIT never returns -EAGAIN:
- * io_uring would issue it again from a worker thread, and commands would lose their order. A waiting command is completed
- * exactly once, by whoever removes its struct sidra_arm or struct sidra_pending under sidra_vector.lock.
+ * io_uring commands. The SQE is read once, at entry, because user space may change it later. SUBMIT
+ * never returns -EAGAIN: io_uring would issue it again from a worker thread, and commands would
+ * lose their order. A waiting command is completed exactly once, by whoever removes its struct
+ * sidra_arm or struct sidra_pending under sidra_vector.lock.
  */
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
@@ -30,101 +31,112 @@ union uring_pdu {
 	struct uring_wait *wait;	/* WAIT_VALUE */
 };
 
-static union uring_pdu *pdu_of(struct io_uring_cmd *cmd)
+static union uring_pdu *sidra_uring_pdu_of(struct io_uring_cmd *cmd)
 {
 	return io_uring_cmd_to_pdu(cmd, union uring_pdu);
 }
 
-static struct io_uring_cmd *cmd_of(struct sidra_pending *pending)
+static struct io_uring_cmd *sidra_uring_cmd_of(struct sidra_pending *pending)
 {
 	return container_of((u8 *)pending, struct io_uring_cmd, pdu[0]);
 }
 
-/* The result of a command that waited: -ENODEV if the device was removed, unless the command was cancelled. */
-static int outcome(struct sidra_device *sdev, int result)
+/*
+ * The result of a command that waited: -ENODEV if the device was removed, unless the command was
+ * cancelled.
+ */
+static int sidra_uring_outcome(struct sidra_device *sdev, int result)
 {
 	return result == -ECANCELED ? result : sidra_answer(sdev, result);
 }
 
 /* ---- SUBMIT ---- */
 
-static struct sidra_file *sfile_of(struct io_uring_cmd *cmd)
+static struct sidra_file *sidra_uring_sfile_of(struct io_uring_cmd *cmd)
 {
 	struct drm_file *file = cmd->file->private_data;
 
 	return file->driver_priv;
 }
 
-static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
+static struct sidra_device *sidra_uring_sdev_of(struct io_uring_cmd *cmd)
 {
-	return sfile_of(cmd)->sdev;
+	return sidra_uring_sfile_of(cmd)->sdev;
 }
 
 /* Completes a command and those linked to it. None of them may be used afterwards. */
-static void complete_pending(struct io_uring_cmd *cmd, unsigned int issue_flags)
+static void sidra_uring_complete_pending(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct sidra_device *sdev = sdev_of(cmd);
+	struct sidra_device *sdev = sidra_uring_sdev_of(cmd);
 	struct sidra_pending *pending, *next;
 	LIST_HEAD(list);
 
-	list_add_tail(&list, &pdu_of(cmd)->pending.link);	/* adds a list head to the circle of links */
+	/* Adds a list head to the circle of links */
+	list_add_tail(&list, &sidra_uring_pdu_of(cmd)->pending.link);
 	list_for_each_entry_safe(pending, next, &list, link)
-		io_uring_cmd_done32(cmd_of(pending), outcome(sdev, pending->result), pending->value, issue_flags);
+		io_uring_cmd_done32(sidra_uring_cmd_of(pending),
+				    sidra_uring_outcome(sdev, pending->result), pending->value,
+				    issue_flags);
 }
-SIDRA_TASK_WORK(complete_pending_in_task, complete_pending)
+SIDRA_TASK_WORK(complete_pending_in_task, sidra_uring_complete_pending)
 
 /*
- * Consecutive commands of one task and one ring complete in one task work, that of the first command. A task that waits
- * for several completions is woken lazily after that number of task works (IOU_F_TWQ_LAZY_WAKE), which is only correct for
- * a task work that completes a single command.
+ * Consecutive commands of one task and one ring complete in one task work, that of the first
+ * command. A task that waits for several completions is woken lazily after that number of task
+ * works (IOU_F_TWQ_LAZY_WAKE), which is only correct for a task work that completes a single
+ * command.
  */
 void sidra_uring_end(const struct sidra_point *point, struct list_head *list)
 {
 	const struct sidra_queue *queue = container_of(point, struct sidra_queue, point);
-	int error = READ_ONCE(queue->destroyed) ? -ENOENT : sidra_point_stopped(point) ? -EIO : -ECANCELED;
+	int error = READ_ONCE(queue->destroyed) ? -ENOENT :
+		sidra_point_stopped(point)	? -EIO :
+						  -ECANCELED;
 	u64 timeline = sidra_point_timeline(point);
 
 	while (!list_empty(list)) {
-		struct io_uring_cmd *first = cmd_of(list_first_entry(list, struct sidra_pending, link));
+		struct io_uring_cmd *first = sidra_uring_cmd_of(
+			list_first_entry(list, struct sidra_pending, link));
 		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
 		const struct task_struct *task = io_uring_cmd_get_task(first);
 		struct list_head *pos;
 		bool several;
-		LIST_HEAD(run);
+		LIST_HEAD(sidra_uring_run);
 
 		list_for_each(pos, list) {
 			struct sidra_pending *pending = list_entry(pos, struct sidra_pending, link);
-			struct io_uring_cmd *cmd = cmd_of(pending);
+			struct io_uring_cmd *cmd = sidra_uring_cmd_of(pending);
 
 			if (cmd_to_io_kiocb(cmd)->ctx != ring || io_uring_cmd_get_task(cmd) != task)
 				break;
 			pending->result = pending->value <= timeline ? 0 : error;
 		}
-		list_cut_before(&run, list, pos);
-		several = !list_is_singular(&run);
-		list_del(&run);
-		__io_uring_cmd_do_in_task(first, complete_pending_in_task, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
+		list_cut_before(&sidra_uring_run, list, pos);
+		several = !list_is_singular(&sidra_uring_run);
+		list_del(&sidra_uring_run);
+		__io_uring_cmd_do_in_task(first, complete_pending_in_task,
+					  several ? 0 : IOU_F_TWQ_LAZY_WAKE);
 	}
 }
 
 /* ---- WAIT_VALUE ---- */
 
 /* Completes a WAIT_VALUE; the command may not be used afterwards. */
-static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
+static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct uring_wait *wait = pdu_of(cmd)->wait;
-	int result = outcome(wait->queue->sdev, wait->result);
+	struct uring_wait *wait = sidra_uring_pdu_of(cmd)->wait;
+	int result = sidra_uring_outcome(wait->queue->sdev, wait->result);
 	u64 value = wait->arm.value;
 
-	pdu_of(cmd)->wait = NULL;
+	sidra_uring_pdu_of(cmd)->wait = NULL;
 	sidra_queue_put(wait->queue);
 	kfree(wait);
-	sidra_notification_put(sfile_of(cmd));
+	sidra_notification_put(sidra_uring_sfile_of(cmd));
 	io_uring_cmd_done32(cmd, result, value, issue_flags);
 }
-SIDRA_TASK_WORK(finish_in_task, finish)
+SIDRA_TASK_WORK(finish_in_task, sidra_uring_finish)
 
-static void fire(struct sidra_arm *arm)
+static void sidra_uring_fire(struct sidra_arm *arm)
 {
 	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 
@@ -134,8 +146,8 @@ static void fire(struct sidra_arm *arm)
 	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 }
 
-static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 epoch, u64 value,
-		      unsigned int issue_flags)
+static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 epoch,
+				  u64 value, unsigned int issue_flags)
 {
 	struct uring_wait *wait;
 
@@ -144,7 +156,7 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED)
 		return -ECANCELED;
 	wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
-	if (!wait || !sidra_notification_get(sfile_of(cmd))) {
+	if (!wait || !sidra_notification_get(sidra_uring_sfile_of(cmd))) {
 		kfree(wait);
 		return wait ? -ENOSPC : -ENOMEM;
 	}
@@ -154,18 +166,18 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 	wait->arm.value = value;
 	wait->arm.sleeper = true;
 	wait->arm.patient = true;
-	wait->arm.fire = fire;
-	pdu_of(cmd)->wait = wait;
+	wait->arm.fire = sidra_uring_fire;
+	sidra_uring_pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
 	/*
-	 * A reset between the check and the arming has not fired this one. The command may be completed and freed by now,
-	 * unless it was still armed.
+	 * A reset between the check and the arming has not fired this one. The command may be
+	 * completed and freed by now, unless it was still armed.
 	 */
 	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED &&
 	    sidra_arm_del(queue->sdev, &queue->point, &wait->arm)) {
 		wait->result = -ECANCELED;
-		finish(cmd, issue_flags);
+		sidra_uring_finish(cmd, issue_flags);
 	}
 	return -EIOCBQUEUED;
 }
@@ -173,22 +185,27 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 /* ---- CANCEL ---- */
 
 /* The ring or its process exits. io_uring repeats the call until the command is completed. */
-static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
+static int sidra_uring_cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	union uring_pdu *pdu = pdu_of(cmd);
+	union uring_pdu *pdu = sidra_uring_pdu_of(cmd);
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
 		if (sidra_pending_del(&pdu->pending))
 			io_uring_cmd_done32(cmd, -ECANCELED, pdu->pending.value, issue_flags);
-	} else if (pdu->wait && sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point, &pdu->wait->arm)) {
+	} else if (pdu->wait &&
+		   sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point,
+				 &pdu->wait->arm)) {
 		pdu->wait->result = -ECANCELED;
-		finish(cmd, issue_flags);
+		sidra_uring_finish(cmd, issue_flags);
 	}
 	return 0;
 }
 
-/* Cancels the commands that wait for a value, among them at most one SUBMIT. Returns how many, or -ENOENT. */
-static int cancel_value(struct sidra_queue *queue, u64 value)
+/*
+ * Cancels the commands that wait for a value, among them at most one SUBMIT. Returns how many, or
+ * -ENOENT.
+ */
+static int sidra_uring_cancel_value(struct sidra_queue *queue, u64 value)
 {
 	struct sidra_device *sdev = queue->sdev;
 	struct sidra_pending *pending;
@@ -196,7 +213,8 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 	int count = 0;
 
 	/* One at a time, and no more than can exist when the call begins. */
-	while (count < SIDRA_NOTIFICATIONS_MAX && (arm = sidra_arm_take(sdev, &queue->point, value, fire))) {
+	while (count < SIDRA_NOTIFICATIONS_MAX &&
+	       (arm = sidra_arm_take(sdev, &queue->point, value, sidra_uring_fire))) {
 		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 
 		wait->result = -ECANCELED;
@@ -207,7 +225,7 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 	if (pending) {
 		pending->result = -ECANCELED;
 		INIT_LIST_HEAD(&pending->link);
-		io_uring_cmd_do_in_task_lazy(cmd_of(pending), complete_pending_in_task);
+		io_uring_cmd_do_in_task_lazy(sidra_uring_cmd_of(pending), complete_pending_in_task);
 		count++;
 	}
 	return count ?: -ENOENT;
@@ -216,8 +234,8 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 /* ---- Arguments and dispatch ---- */
 
 /* Copies packets from a registered buffer. */
-static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets,
-		      unsigned int issue_flags)
+static int sidra_uring_read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes,
+				  union sidra_cmd *packets, unsigned int issue_flags)
 {
 	struct iov_iter iter;
 	int ret = io_uring_cmd_import_fixed(address, bytes, ITER_SOURCE, &iter, cmd, issue_flags);
@@ -227,10 +245,10 @@ static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union si
 	return copy_from_iter_full(packets, bytes, &iter) ? 0 : -EFAULT;
 }
 
-static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
-		  unsigned int issue_flags)
+static int sidra_uring_submit(struct io_uring_cmd *cmd, struct sidra_queue *queue,
+			      const union sidra_cmd *packets, u32 count, unsigned int issue_flags)
 {
-	struct sidra_pending *pending = &pdu_of(cmd)->pending;
+	struct sidra_pending *pending = &sidra_uring_pdu_of(cmd)->pending;
 	u64 value;
 	u32 epoch;
 	int ret;
@@ -247,8 +265,8 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	return -EIOCBQUEUED;
 }
 
-static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 address, u32 bytes,
-			unsigned int issue_flags)
+static int sidra_uring_submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue,
+				    u64 address, u32 bytes, unsigned int issue_flags)
 {
 	union sidra_cmd few[SUBMIT_STACK], *packets = few;
 	union sidra_cmd *many __free(kvfree) = NULL;
@@ -264,8 +282,8 @@ static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64
 		atomic64_inc(&queue->sdev->counters.submit_allocations);
 		packets = many;
 	}
-	ret = read_fixed(cmd, address, bytes, packets, issue_flags);
-	return ret ?: submit(cmd, queue, packets, count, issue_flags);
+	ret = sidra_uring_read_fixed(cmd, address, bytes, packets, issue_flags);
+	return ret ?: sidra_uring_submit(cmd, queue, packets, count, issue_flags);
 }
 
 /* Layout of the command in an SQE of 128 bytes; an SQE of 64 bytes has no packet. */
@@ -283,46 +301,51 @@ struct uring_sqe {
 };
 
 /* Parts of the SQE that the command does not use must be zero. */
-static int check_unused(const struct io_uring_cmd *cmd, const struct uring_sqe *sqe, unsigned int issue_flags)
+static int sidra_uring_check_unused(const struct io_uring_cmd *cmd, const struct uring_sqe *sqe,
+				    unsigned int issue_flags)
 {
-	bool fixed = cmd->flags & IORING_URING_CMD_FIXED, submits = cmd->cmd_op == SIDRA_URING_SUBMIT;
+	bool fixed = cmd->flags & IORING_URING_CMD_FIXED,
+	     submits = cmd->cmd_op == SIDRA_URING_SUBMIT;
 
-	if (sqe->cmd.flags || (fixed && !submits) || (!fixed && sqe->address) || (submits && sqe->cmd.value))
+	if (sqe->cmd.flags || (fixed && !submits) || (!fixed && sqe->address) ||
+	    (submits && sqe->cmd.value))
 		return -EINVAL;
 	if (cmd->cmd_op == SIDRA_URING_CANCEL && sqe->length)
 		return -EINVAL;
-	if ((issue_flags & IO_URING_F_SQE128) && (fixed || !submits) && memchr_inv(&sqe->packet, 0, sizeof(sqe->packet)))
+	if ((issue_flags & IO_URING_F_SQE128) && (fixed || !submits) &&
+	    memchr_inv(&sqe->packet, 0, sizeof(sqe->packet)))
 		return -EINVAL;
 	return 0;
 }
 
-static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_queue *queue,
-	       unsigned int issue_flags)
+static int sidra_uring_run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe,
+			   struct sidra_queue *queue, unsigned int issue_flags)
 {
 	switch (cmd->cmd_op) {
 	case SIDRA_URING_SUBMIT:
 		if (queue->kind != SIDRA_QUEUE_KERNEL)
 			return -EINVAL;
 		if (cmd->flags & IORING_URING_CMD_FIXED)
-			return submit_fixed(cmd, queue, sqe->address, sqe->length, issue_flags);
+			return sidra_uring_submit_fixed(cmd, queue, sqe->address, sqe->length,
+							issue_flags);
 		if (!(issue_flags & IO_URING_F_SQE128) || sqe->length != sizeof(sqe->packet))
 			return -EINVAL;
-		return submit(cmd, queue, &sqe->packet, 1, issue_flags);
+		return sidra_uring_submit(cmd, queue, &sqe->packet, 1, issue_flags);
 	case SIDRA_URING_WAIT_VALUE:
-		return wait_value(cmd, queue, sqe->length, sqe->cmd.value, issue_flags);
+		return sidra_uring_wait_value(cmd, queue, sqe->length, sqe->cmd.value, issue_flags);
 	case SIDRA_URING_CANCEL:
-		return cancel_value(queue, sqe->cmd.value);
+		return sidra_uring_cancel_value(queue, sqe->cmd.value);
 	default:
 		return -EOPNOTSUPP;
 	}
 }
 
-static int run_known(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_file *sfile,
-		     unsigned int issue_flags)
+static int sidra_uring_run_known(struct io_uring_cmd *cmd, const struct uring_sqe *sqe,
+				 struct sidra_file *sfile, unsigned int issue_flags)
 {
 	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(sfile, sqe->cmd.context);
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
-	int ret = check_unused(cmd, sqe, issue_flags);
+	int ret = sidra_uring_check_unused(cmd, sqe, issue_flags);
 
 	if (ret)
 		return ret;
@@ -331,7 +354,7 @@ static int run_known(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, stru
 	if (READ_ONCE(ctx->lost) && cmd->cmd_op != SIDRA_URING_CANCEL)
 		return -ESTALE;
 	queue = sidra_queue_find(ctx, sqe->cmd.queue);
-	return queue ? run(cmd, sqe, queue, issue_flags) : -ENOENT;
+	return queue ? sidra_uring_run(cmd, sqe, queue, issue_flags) : -ENOENT;
 }
 
 int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
@@ -344,7 +367,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);
 	if (issue_flags & IO_URING_F_CANCEL)
-		return cancel_one(cmd, issue_flags);
+		return sidra_uring_cancel_one(cmd, issue_flags);
 	/* The driver has no iopoll; only some kernels refuse such rings themselves. */
 	if (cmd_to_io_kiocb(cmd)->ctx->flags & IORING_SETUP_IOPOLL)
 		return -EOPNOTSUPP;
@@ -358,6 +381,6 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	sqe.length = READ_ONCE(cmd->sqe->len);
 	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
-	ret = run_known(cmd, &sqe, sfile, issue_flags);
+	ret = sidra_uring_run_known(cmd, &sqe, sfile, issue_flags);
 	return ret == -EIOCBQUEUED ? ret : sidra_answer(sfile->sdev, ret);
 }

@@ -5,7 +5,7 @@
 
 #include "sidra_usage.h"
 
-static u64 *counter(struct sidra_queue_state *state, unsigned int number)
+static u64 *sidra_usage_counter(struct sidra_queue_state *state, unsigned int number)
 {
 	switch (number) {
 	case SIDRA_USED_DEVICE_PS:
@@ -17,19 +17,19 @@ static u64 *counter(struct sidra_queue_state *state, unsigned int number)
 }
 
 /* Saturates. */
-static void add(u64 *sum, u64 more)
+static void sidra_usage_add(u64 *sum, u64 more)
 {
 	if (check_add_overflow(*sum, more, sum))
 		*sum = U64_MAX;
 }
 
-static void update_seen(struct sidra_use *use)
+static void sidra_usage_update_seen(struct sidra_use *use)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&use->account->lock);
 	for (i = 0; i < SIDRA_USED_COUNT; i++)
-		use->seen[i] = max(use->seen[i], READ_ONCE(*counter(use->state, i)));
+		use->seen[i] = max(use->seen[i], READ_ONCE(*sidra_usage_counter(use->state, i)));
 }
 
 void sidra_account_init(struct sidra_account *account)
@@ -44,7 +44,8 @@ void sidra_account_contexts(struct sidra_account *account, int change)
 	account->contexts += change;
 }
 
-void sidra_use_begin(struct sidra_use *use, struct sidra_account *account, struct sidra_queue_state *state)
+void sidra_use_begin(struct sidra_use *use, struct sidra_account *account,
+		     struct sidra_queue_state *state)
 {
 	use->account = account;
 	use->state = state;
@@ -57,11 +58,12 @@ void sidra_use_restart(struct sidra_use *use)
 	unsigned int i;
 
 	guard(spinlock)(&use->account->lock);
-	update_seen(use);
+	sidra_usage_update_seen(use);
 	for (i = 0; i < SIDRA_USED_COUNT; i++) {
-		add(&use->before[i], use->seen[i]);
+		sidra_usage_add(&use->before[i], use->seen[i]);
 		use->seen[i] = 0;
-		WRITE_ONCE(*counter(use->state, i), 0);	/* the value the chip will start with */
+		/* The value the chip will start with */
+		WRITE_ONCE(*sidra_usage_counter(use->state, i), 0);
 	}
 }
 
@@ -70,17 +72,18 @@ void sidra_use_end(struct sidra_use *use)
 	unsigned int i;
 
 	guard(spinlock)(&use->account->lock);
-	update_seen(use);
+	sidra_usage_update_seen(use);
 	for (i = 0; i < SIDRA_USED_COUNT; i++) {
-		add(&use->account->gone[i], use->before[i]);
-		add(&use->account->gone[i], use->seen[i]);
+		sidra_usage_add(&use->account->gone[i], use->before[i]);
+		sidra_usage_add(&use->account->gone[i], use->seen[i]);
 	}
 	list_del(&use->link);
 }
 
 void sidra_account_show(struct sidra_account *account, struct drm_printer *p)
 {
-	static const char *const engines[SIDRA_HW_ENGINE_COUNT] = { "mvm", "vec", "copy", "program" };
+	static const char *const engines[SIDRA_HW_ENGINE_COUNT] = { "mvm", "vec", "copy",
+								    "program" };
 	unsigned int contexts, queues = 0, i;
 	u64 sums[SIDRA_USED_COUNT];
 	struct sidra_use *use;
@@ -90,15 +93,16 @@ void sidra_account_show(struct sidra_account *account, struct drm_printer *p)
 		memcpy(sums, account->gone, sizeof(sums));
 		list_for_each_entry(use, &account->uses, link) {
 			queues++;
-			update_seen(use);
+			sidra_usage_update_seen(use);
 			for (i = 0; i < SIDRA_USED_COUNT; i++) {
-				add(&sums[i], use->before[i]);
-				add(&sums[i], use->seen[i]);
+				sidra_usage_add(&sums[i], use->before[i]);
+				sidra_usage_add(&sums[i], use->seen[i]);
 			}
 		}
 	}
 	for (i = 0; i < SIDRA_HW_ENGINE_COUNT; i++)
-		drm_printf(p, "drm-engine-%s:\t%llu ns\n", engines[i], sums[SIDRA_USED_ENGINE_NS + i]);
+		drm_printf(p, "drm-engine-%s:\t%llu ns\n", engines[i],
+			   sums[SIDRA_USED_ENGINE_NS + i]);
 	drm_printf(p, "sidra-contexts:\t%u\n", contexts);
 	drm_printf(p, "sidra-queues:\t%u\n", queues);
 	drm_printf(p, "sidra-device-time:\t%llu ps\n", sums[SIDRA_USED_DEVICE_PS]);

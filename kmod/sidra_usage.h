@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Device use of an open file, for fdinfo. It comes from state pages in memory, so no reader accesses the chip or waits for anybody who
- * does. State pages are written by the chip, which is not trusted: the values shown never decrease.
+ * Device use of an open file, for fdinfo. It comes from state pages in memory, so no reader
+ * accesses the chip or waits for anybody who does. State pages are written by the chip, which is
+ * not trusted: the values shown never decrease.
  */
 #ifndef __SIDRA_USAGE_H__
 #define __SIDRA_USAGE_H__
@@ -51,8 +52,12 @@ struct sidra_use {
 
 void sidra_account_init(struct sidra_account *account);
 void sidra_account_contexts(struct sidra_account *account, int change);
-void sidra_use_begin(struct sidra_use *use, struct sidra_account *account, struct sidra_queue_state *state);
-/* The chip has dropped the queue and will load it again. Until then the state page belongs to the driver. */
+void sidra_use_begin(struct sidra_use *use, struct sidra_account *account,
+		     struct sidra_queue_state *state);
+/*
+ * The chip has dropped the queue and will load it again. Until then the state page belongs to the
+ * driver.
+ */
 void sidra_use_restart(struct sidra_use *use);
 /* Called before the state page is freed. */
 void sidra_use_end(struct sidra_use *use);

@@ -99,7 +99,8 @@ int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	vm = sidra_vm_create(sdev);
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
-	ret = xa_alloc_cyclic(&sfile->vms, &vm->handle, vm, SIDRA_HANDLE_LIMIT, &sfile->next_vm, GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc_cyclic(&sfile->vms, &vm->handle, vm, SIDRA_HANDLE_LIMIT, &sfile->next_vm,
+			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
 		sidra_mmu_fini(vm);
 		sidra_vm_put(vm);

@@ -40,8 +40,9 @@ struct sidra_binding {
  * @ctxs: contexts that use it, struct sidra_ctx by vm_link
  * @ptab: page tables
  * @addresses: addresses that are free
- * @next_address: where the next allocation begins. An address is not reused before all others were: queued packets and
- *                recorded graphs may still name a freed object, and must fault instead of using another one
+ * @next_address: where the next allocation begins. An address is not reused before all others were:
+ *                queued packets and recorded graphs may still name a freed object, and must fault
+ *                instead of using another one
  * @bindings: struct sidra_binding by page of the address that BIND returned
  */
 struct sidra_vm {

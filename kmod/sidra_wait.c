@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for timelines: WAIT sleeps, ARM signals an eventfd. A waiter arms the queue, checks the timeline again, and sleeps;
- * it also checks the timeline periodically, in case an interrupt is lost.
+ * Waiting for timelines: WAIT sleeps, ARM signals an eventfd. A waiter arms the queue, checks the
+ * timeline again, and sleeps; it also checks the timeline periodically, in case an interrupt is
+ * lost.
  */
 #include <linux/eventfd.h>
 #include <linux/file.h>
@@ -35,23 +36,25 @@ struct item {
 };
 
 /* 0: the point was reached; -EINPROGRESS: not yet; any other error: it never will be. */
-static int state_of(const struct item *item)
+static int sidra_wait_state_of(const struct item *item)
 {
-	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which becomes LOST later */
+	/* Before the run state, which becomes LOST later */
+	bool destroyed = smp_load_acquire(&item->queue->destroyed);
 	int state = sidra_point_check(&item->queue->point, item->epoch, item->value);
 
 	/* The queue may have been destroyed since, and be LOST for that reason. */
-	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT : state;
+	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT :
+											   state;
 }
 
 /* Returns 0, or the error of an item and its @index, or -EAGAIN if the wait goes on. */
-static int check_items(const struct item *items, u32 count, bool all, u32 *index)
+static int sidra_wait_check_items(const struct item *items, u32 count, bool all, u32 *index)
 {
 	u32 done = 0, failed = 0, i;
 	int ret = 0;
 
 	for (i = 0; i < count; i++) {
-		int state = state_of(&items[i]);
+		int state = sidra_wait_state_of(&items[i]);
 
 		if (!state) {
 			done++;
@@ -71,7 +74,7 @@ static int check_items(const struct item *items, u32 count, bool all, u32 *index
 	return ret ?: -EAGAIN;
 }
 
-static void wake(struct sidra_arm *arm)
+static void sidra_wait_wake(struct sidra_arm *arm)
 {
 	struct item *item = container_of(arm, struct item, arm);
 
@@ -80,7 +83,8 @@ static void wake(struct sidra_arm *arm)
 }
 
 /* Sleeps until a waiter was fired or the time @until; returns 1, 0, or -ERESTARTSYS. */
-static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count, bool all, u64 until)
+static int sidra_wait_sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
+				  bool all, u64 until)
 {
 	struct waiter waiter = { .task = current };
 	ktime_t expires = ns_to_ktime(min_t(u64, until, KTIME_MAX));
@@ -88,12 +92,16 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 
 	for (i = 0; i < count; i++) {
 		items[i].waiter = &waiter;
-		items[i].arm = (struct sidra_arm){ .value = items[i].value, .epoch = items[i].epoch, .fire = wake };
-		if (state_of(&items[i]))
+		items[i].arm = (struct sidra_arm){ .value = items[i].value,
+						   .epoch = items[i].epoch,
+						   .fire = sidra_wait_wake };
+		if (sidra_wait_state_of(&items[i]))
 			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
 	}
 	set_current_state(TASK_INTERRUPTIBLE);
-	if (!READ_ONCE(waiter.woken) && check_items(items, count, all, &index) == -EAGAIN && !signal_pending(current))
+	if (!READ_ONCE(waiter.woken) &&
+	    sidra_wait_check_items(items, count, all, &index) == -EAGAIN &&
+	    !signal_pending(current))
 		schedule_hrtimeout_range(&expires, 50 * NSEC_PER_USEC, HRTIMER_MODE_ABS);
 	__set_current_state(TASK_RUNNING);
 	for (i = 0; i < count; i++)
@@ -103,14 +111,15 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 	return READ_ONCE(waiter.woken) ? 1 : 0;
 }
 
-static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioctl_wait *args)
+static int sidra_wait_wait(struct sidra_device *sdev, struct item *items,
+			   struct sidra_ioctl_wait *args)
 {
 	bool all = args->flags & SIDRA_WAIT_ALL;
 	int ret, gone = 0;
 	u64 now;
 
 	for (;;) {
-		ret = check_items(items, args->count, all, &args->index);
+		ret = sidra_wait_check_items(items, args->count, all, &args->index);
 		if (ret != -EAGAIN)
 			return ret;
 		if (gone)
@@ -118,22 +127,26 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 		now = args->deadline ? ktime_get_ns() : 0;
 		if (!args->deadline || now >= args->deadline)
 			return -ETIMEDOUT;
-		ret = sleep_armed(sdev, items, args->count, all, min(args->deadline, now + RECHECK_NS));
+		ret = sidra_wait_sleep_armed(sdev, items, args->count, all,
+					     min(args->deadline, now + RECHECK_NS));
 		if (ret < 0)
-			return check_items(items, args->count, all, &args->index) == 0 ? 0 : ret;
+			return sidra_wait_check_items(items, args->count, all, &args->index) == 0 ?
+				0 :
+				ret;
 		if (!ret && ktime_get_ns() < args->deadline)
-			gone = sidra_check_device(sdev);	/* no interrupt: the chip may have been removed */
+			/* No interrupt: the chip may have been removed */
+			gone = sidra_check_device(sdev);
 	}
 }
 
-static void trace_wait_end(const struct item *item, int result)
+static void sidra_wait_trace_end(const struct item *item, int result)
 {
 	const struct sidra_queue *queue = item->queue;
 
 	trace_sidra_wait_end(queue->sdev->ordinal, queue->slot, queue->number, item->value, result);
 }
 
-static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
+static int sidra_wait_read_item(u64 from, u32 stride, struct sidra_wait_item *item)
 {
 	int ret = sidra_args_read(item, sizeof(*item), from, stride);
 
@@ -142,7 +155,8 @@ static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
 	return item->pad || !item->epoch ? -EINVAL : 0;
 }
 
-static int find_queue(struct drm_file *file, u32 context, u32 number, struct sidra_queue **queue)
+static int sidra_wait_find_queue(struct drm_file *file, u32 context, u32 number,
+				 struct sidra_queue **queue)
 {
 	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, context);
 
@@ -170,22 +184,25 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		items = many;
 	}
 	for (i = 0; i < args->count; i++) {
-		ret = read_item(args->items + (u64)i * args->stride, args->stride, &item);
+		ret = sidra_wait_read_item(args->items + (u64)i * args->stride, args->stride,
+					   &item);
 		if (!ret)
-			ret = find_queue(file, item.context, item.queue, &items[i].queue);
+			ret = sidra_wait_find_queue(file, item.context, item.queue,
+						    &items[i].queue);
 		if (ret) {
 			args->index = i;
 			break;
 		}
 		items[i].value = item.value;
 		items[i].epoch = item.epoch;
-		trace_sidra_wait(items[i].queue->sdev->ordinal, items[i].queue->slot, items[i].queue->number, item.value);
+		trace_sidra_wait(items[i].queue->sdev->ordinal, items[i].queue->slot,
+				 items[i].queue->number, item.value);
 	}
 	if (!ret)
-		ret = wait(to_sidra(drm), items, args);
+		ret = sidra_wait_wait(to_sidra(drm), items, args);
 	for (i = 0; i < args->count && items[i].queue && trace_sidra_wait_end_enabled(); i++)
-		if (ret || !state_of(&items[i]))
-			trace_wait_end(&items[i], ret);
+		if (ret || !sidra_wait_state_of(&items[i]))
+			sidra_wait_trace_end(&items[i], ret);
 	for (i = 0; i < args->count && items[i].queue; i++)
 		sidra_queue_put(items[i].queue);
 	return ret;
@@ -196,42 +213,48 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 struct event {
 	struct sidra_arm arm;
 	struct eventfd_ctx *ctx;
-	struct sidra_file *sfile;	/* valid: closing the file first destroys its contexts, and so fires all events */
+	/* Valid: closing the file first destroys its contexts, and so fires all events */
+	struct sidra_file *sfile;
 };
 
-static void free_event(struct event *event)
+static void sidra_wait_free_event(struct event *event)
 {
 	eventfd_ctx_put(event->ctx);
 	sidra_notification_put(event->sfile);
 	kfree(event);
 }
 
-static void signal_event(struct sidra_arm *arm)
+static void sidra_wait_signal_event(struct sidra_arm *arm)
 {
 	struct event *event = container_of(arm, struct event, arm);
 
 	eventfd_signal(event->ctx);
-	free_event(event);
+	sidra_wait_free_event(event);
 }
 
-/* Cancels notifications by eventfd for a value: one at a time, and no more than can exist when the call begins. */
-static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, u64 value)
+/*
+ * Cancels notifications by eventfd for a value: one at a time, and no more than can exist when the
+ * call begins.
+ */
+static void sidra_wait_cancel_events(struct sidra_device *sdev, struct sidra_queue *queue,
+				     u64 value)
 {
 	struct sidra_arm *arm;
 	unsigned int i;
 
 	for (i = 0; i < SIDRA_NOTIFICATIONS_MAX; i++) {
-		arm = sidra_arm_take(sdev, &queue->point, value, signal_event);
+		arm = sidra_arm_take(sdev, &queue->point, value, sidra_wait_signal_event);
 		if (!arm)
 			break;
-		free_event(container_of(arm, struct event, arm));
+		sidra_wait_free_event(container_of(arm, struct event, arm));
 	}
 }
 
-static struct event *create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u64 value)
+static struct event *sidra_wait_create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u64 value)
 {
 	struct event *event;
-	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* stays valid if the caller closes the descriptor */
+	/* Stays valid if the caller closes the descriptor */
+	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);
 
 	if (IS_ERR(ctx))
 		return ERR_CAST(ctx);
@@ -247,7 +270,7 @@ static struct event *create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u
 		.value = value,
 		.epoch = epoch,
 		.sleeper = true,
-		.fire = signal_event,
+		.fire = sidra_wait_signal_event,
 	};
 	return event;
 }
@@ -273,19 +296,19 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (!queue)
 		return -ENOENT;
 	if (args->eventfd == -1) {
-		cancel_events(sdev, queue, args->value);
+		sidra_wait_cancel_events(sdev, queue, args->value);
 		return 0;
 	}
 	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED)
 		return -ECANCELED;
-	event = create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
+	event = sidra_wait_create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_arm_add(sdev, &queue->point, &event->arm);
 	/* A reset between the check and the arming has not fired this one. */
 	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED &&
 	    sidra_arm_del(sdev, &queue->point, &event->arm)) {
-		free_event(event);
+		sidra_wait_free_event(event);
 		return -ECANCELED;
 	}
 	return 0;

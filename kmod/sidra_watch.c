@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The watchdog checks periodically that queues with work make progress, and that the chip is present while processes sleep. While queues
- * make progress it only reads memory; it reads registers for queues that stand still.
+ * The watchdog checks periodically that queues with work make progress, and that the chip is
+ * present while processes sleep. While queues make progress it only reads memory; it reads
+ * registers for queues that stand still.
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -17,24 +18,25 @@
 
 static unsigned int queue_timeout_ms = 10000;
 module_param(queue_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(queue_timeout_ms, "device time without progress after which a queue is stopped (ms)");
+MODULE_PARM_DESC(queue_timeout_ms,
+		 "device time without progress after which a queue is stopped (ms)");
 
 /* Run state IDLE means that the chip has not loaded the queue yet. */
-static bool has_work(struct sidra_queue *queue)
+static bool sidra_watch_has_work(struct sidra_queue *queue)
 {
 	u32 state = sidra_point_run_state(&queue->point);
 
-	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) && !READ_ONCE(queue->point.state->parked) &&
-	       sidra_queue_unretired(queue);
+	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) &&
+		!READ_ONCE(queue->point.state->parked) && sidra_queue_unretired(queue);
 }
 
 /* Whether the queue has work and made no progress since the last check. */
-static bool stands_still(struct sidra_queue *queue)
+static bool sidra_watch_stands_still(struct sidra_queue *queue)
 {
 	struct sidra_queue_watch *watch = &queue->watch;
 	u64 progress = READ_ONCE(queue->point.state->progress);
 
-	if (has_work(queue) && progress == watch->progress)
+	if (sidra_watch_has_work(queue) && progress == watch->progress)
 		return true;
 	watch->progress = progress;
 	watch->stalled_checks = 0;
@@ -42,10 +44,10 @@ static bool stands_still(struct sidra_queue *queue)
 }
 
 /*
- * The limit is in device time, because a virtual machine that stands still is not a hang of the chip. If the device clock itself stands
- * still, a long limit in wall time applies.
+ * The limit is in device time, because a virtual machine that stands still is not a hang of the
+ * chip. If the device clock itself stands still, a long limit in wall time applies.
  */
-static bool overdue(struct sidra_queue *queue)
+static bool sidra_watch_overdue(struct sidra_queue *queue)
 {
 	struct sidra_queue_watch *watch = &queue->watch;
 	u64 limit = (u64)queue_timeout_ms * NSEC_PER_MSEC, clock, wall;
@@ -61,11 +63,15 @@ static bool overdue(struct sidra_queue *queue)
 		sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 		return false;
 	}
-	return clock - watch->clock_start > limit || wall - watch->wall_start > 4 * limit + 60 * NSEC_PER_SEC;
+	return clock - watch->clock_start > limit ||
+		wall - watch->wall_start > 4 * limit + 60 * NSEC_PER_SEC;
 }
 
-/* The chip's state of a queue is not trusted. In a kernel queue nobody else can have changed the index. */
-static bool plausible(struct sidra_queue *queue)
+/*
+ * The chip's state of a queue is not trusted. In a kernel queue nobody else can have changed the
+ * index.
+ */
+static bool sidra_watch_plausible(struct sidra_queue *queue)
 {
 	u64 timeline = sidra_point_timeline(&queue->point);
 
@@ -73,7 +79,7 @@ static bool plausible(struct sidra_queue *queue)
 	       (queue->kind != SIDRA_QUEUE_KERNEL || timeline <= READ_ONCE(queue->reserved));
 }
 
-static void check_queues(struct sidra_device *sdev)
+static void sidra_watch_check_queues(struct sidra_device *sdev)
 {
 	bool asleep = sidra_irq_sleepers(sdev), moved = false;
 	unsigned long number;
@@ -92,17 +98,20 @@ static void check_queues(struct sidra_device *sdev)
 			u64 before = queue->watch.progress;
 			bool still;
 
-			if (!plausible(queue) && !sidra_point_stopped(&queue->point)) {
-				drm_warn(&sdev->drm, "queue %lu of context %u: impossible state %u or position %llu: stopped\n",
+			if (!sidra_watch_plausible(queue) && !sidra_point_stopped(&queue->point)) {
+				drm_warn(&sdev->drm,
+					 "queue %lu of context %u: impossible state %u or position "
+					 "%llu: stopped\n",
 					 number, slot, sidra_point_run_state(&queue->point),
 					 sidra_point_timeline(&queue->point));
 				sidra_queue_time_out(ctx, queue);
 				continue;
 			}
-			still = stands_still(queue);
+			still = sidra_watch_stands_still(queue);
 			asleep |= still;
 			moved |= queue->watch.progress != before;
-			if ((sidra_submit_late(queue) || (still && overdue(queue))) && !sidra_check_link(sdev) && !ctx->lost)
+			if ((sidra_submit_late(queue) || (still && sidra_watch_overdue(queue))) &&
+			    !sidra_check_link(sdev) && !ctx->lost)
 				sidra_queue_time_out(ctx, queue);
 		}
 	}
@@ -110,19 +119,20 @@ static void check_queues(struct sidra_device *sdev)
 		sidra_check_link(sdev);
 }
 
-static void watch_work(struct work_struct *work)
+static void sidra_watch_work(struct work_struct *work)
 {
-	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, watch_work);
+	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device,
+						 watch_work);
 
 	guard(mutex)(&sdev->lock);
 	if (!sdev->stopped)
-		check_queues(sdev);
+		sidra_watch_check_queues(sdev);
 	sidra_watch(sdev);
 }
 
 void sidra_watch_init(struct sidra_device *sdev)
 {
-	INIT_DELAYED_WORK(&sdev->watch_work, watch_work);
+	INIT_DELAYED_WORK(&sdev->watch_work, sidra_watch_work);
 }
 
 void sidra_watch(struct sidra_device *sdev)

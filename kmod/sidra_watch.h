@@ -20,7 +20,10 @@ struct sidra_queue_watch {
 };
 
 void sidra_watch_init(struct sidra_device *sdev);
-/* Starts the watchdog after a queue was created; it runs as long as there are queues. Under sidra_device.lock. */
+/*
+ * Starts the watchdog after a queue was created; it runs as long as there are queues. Under
+ * sidra_device.lock.
+ */
 void sidra_watch(struct sidra_device *sdev);
 /* Runs a check now; in any context, while there are queues. */
 void sidra_watch_now(struct sidra_device *sdev);

@@ -17,7 +17,8 @@
 #include "sidra_weights.h"
 
 /**
- * struct sidra_weights_handle - a context's handle; index 0 stays unused, so that a packet field that was left zero faults
+ * struct sidra_weights_handle - a context's handle; index 0 stays unused, so that a packet field
+ * that was left zero faults
  * @object: the object, with one of its handle references
  * @rights: SIDRA_WEIGHTS_*
  */
@@ -28,13 +29,17 @@ struct sidra_weights_handle {
 
 #define INDEX_LIMIT	XA_LIMIT(1, SIDRA_WEIGHTS_MAX - 1)
 
-static struct sidra_nvm_user caller(void)
+static struct sidra_nvm_user sidra_weights_caller(void)
 {
-	return (struct sidra_nvm_user){ .uid = sidra_limits_caller(), .admin = capable(CAP_SYS_ADMIN) };
+	return (struct sidra_nvm_user){ .uid = sidra_limits_caller(),
+					.admin = capable(CAP_SYS_ADMIN) };
 }
 
-/* The owner that a call names, in the initial user namespace; -EINVAL if the caller's user namespace has no such user. */
-static int read_owner(u32 owner, u32 *uid)
+/*
+ * The owner that a call names, in the initial user namespace; -EINVAL if the caller's user
+ * namespace has no such user.
+ */
+static int sidra_weights_read_owner(u32 owner, u32 *uid)
 {
 	kuid_t kuid;
 
@@ -49,12 +54,12 @@ static int read_owner(u32 owner, u32 *uid)
 	return 0;
 }
 
-static bool valid_rights(u32 rights)
+static bool sidra_weights_valid_rights(u32 rights)
 {
 	return rights && !(rights & ~SIDRA_WEIGHTS_RIGHTS);
 }
 
-static u32 hardware_rights(u32 rights)
+static u32 sidra_weights_hardware_rights(u32 rights)
 {
 	return (rights & SIDRA_WEIGHTS_COMPUTE ? SIDRA_HW_WEIGHTS_COMPUTE : 0) |
 	       (rights & SIDRA_WEIGHTS_PROGRAM ? SIDRA_HW_WEIGHTS_PROGRAM : 0) |
@@ -63,8 +68,12 @@ static u32 hardware_rights(u32 rights)
 
 /* ---- Handles; the caller holds sidra_device.lock ---- */
 
-/* Creates a handle in the context. Takes over the caller's reference to the object, also on failure. */
-static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index)
+/*
+ * Creates a handle in the context. Takes over the caller's reference to the object, also on
+ * failure.
+ */
+static int sidra_weights_install(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights,
+				 u32 *index)
 {
 	struct sidra_hw_weights entry = {
 		.uid = object->uid,
@@ -72,7 +81,7 @@ static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 right
 		.rows = object->rows,
 		.cols = object->cols,
 		.tile_count = object->tile_count,
-		.flags = SIDRA_HW_WEIGHTS_VALID | hardware_rights(rights),
+		.flags = SIDRA_HW_WEIGHTS_VALID | sidra_weights_hardware_rights(rights),
 		.encoding = object->encoding,
 	};
 	struct sidra_weights_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
@@ -81,7 +90,8 @@ static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 right
 	if (!ret) {
 		handle->object = object;
 		handle->rights = rights;
-		ret = xa_alloc_cyclic(&ctx->weights, index, handle, INDEX_LIMIT, &ctx->next_weights, GFP_KERNEL_ACCOUNT);
+		ret = xa_alloc_cyclic(&ctx->weights, index, handle, INDEX_LIMIT, &ctx->next_weights,
+				      GFP_KERNEL_ACCOUNT);
 		ret = min(ret, 0);	/* 1 means that the index has wrapped */
 	}
 	if (ret) {
@@ -94,7 +104,8 @@ static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 right
 	return 0;
 }
 
-static void drop(struct sidra_ctx *ctx, u32 index, struct sidra_weights_handle *handle)
+static void sidra_weights_drop(struct sidra_ctx *ctx, u32 index,
+			       struct sidra_weights_handle *handle)
 {
 	sidra_entry_revoke(&ctx->weights_table[index].flags);
 	sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_WEIGHTS, index, 0);
@@ -110,12 +121,12 @@ void sidra_weights_drop_all(struct sidra_ctx *ctx)
 
 	lockdep_assert_held(&ctx->sdev->lock);
 	xa_for_each(&ctx->weights, index, handle)
-		drop(ctx, index, handle);
+		sidra_weights_drop(ctx, index, handle);
 }
 
 /* ---- Arguments and results ---- */
 
-static int read_name(u64 address, char name[SIDRA_WEIGHTS_NAME_MAX + 1])
+static int sidra_weights_read_name(u64 address, char name[SIDRA_WEIGHTS_NAME_MAX + 1])
 {
 	long length = strncpy_from_user(name, u64_to_user_ptr(address), SIDRA_WEIGHTS_NAME_MAX + 1);
 
@@ -124,8 +135,11 @@ static int read_name(u64 address, char name[SIDRA_WEIGHTS_NAME_MAX + 1])
 	return length == 0 || length > SIDRA_WEIGHTS_NAME_MAX ? -EINVAL : 0;
 }
 
-/* Returns NULL if @size is 0. Unlike vmemdup_user(), charges the memory to the caller, because a descriptor may keep it. */
-static void *read_data(u64 address, u64 size)
+/*
+ * Returns NULL if @size is 0. Unlike vmemdup_user(), charges the memory to the caller, because a
+ * descriptor may keep it.
+ */
+static void *sidra_weights_read_data(u64 address, u64 size)
 {
 	void *data;
 
@@ -143,7 +157,7 @@ static void *read_data(u64 address, u64 size)
 }
 
 /* Copies the data kept with the object to the caller of OPEN or IMPORT. */
-static int return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_size)
+static int sidra_weights_return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_size)
 {
 	if (size > room) {
 		*data_size = size;
@@ -154,8 +168,12 @@ static int return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_s
 	return 0;
 }
 
-/* Creates a handle for a reference that was taken earlier, or drops the reference if @ret is an error. */
-static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index, int ret)
+/*
+ * Creates a handle for a reference that was taken earlier, or drops the reference if @ret is an
+ * error.
+ */
+static int sidra_weights_install_taken(struct sidra_ctx *ctx, struct sidra_object *object,
+				       u32 rights, u32 *index, int ret)
 {
 	guard(mutex)(&ctx->sdev->lock);
 	if (!ret)
@@ -163,13 +181,17 @@ static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32
 	if (!ret && object->gone)
 		ret = -ENODEV;
 	if (!ret)
-		return install(ctx, object, rights, index);
+		return sidra_weights_install(ctx, object, rights, index);
 	sidra_store_put_handle(ctx->sdev, object);
 	return ret;
 }
 
-/* Reads the crossbars that the caller of CREATE wants. Returns NULL if it leaves the choice to the driver. */
-static u32 *read_wanted(const struct sidra_device *sdev, const struct sidra_ioctl_weights_create *args, u32 given)
+/*
+ * Reads the crossbars that the caller of CREATE wants. Returns NULL if it leaves the choice to the
+ * driver.
+ */
+static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev,
+				      const struct sidra_ioctl_weights_create *args, u32 given)
 {
 	u64 tiles = sidra_tile_count(args->rows, args->cols, args->encoding);
 	u32 *wanted;
@@ -184,7 +206,8 @@ static u32 *read_wanted(const struct sidra_device *sdev, const struct sidra_ioct
 	wanted = kvmalloc_array(tiles, sizeof(*wanted), GFP_KERNEL_ACCOUNT);
 	if (!wanted)
 		return ERR_PTR(-ENOMEM);
-	ret = sidra_args_read_array(wanted, sizeof(*wanted), args->xbar_ids, tiles, args->xbar_stride);
+	ret = sidra_args_read_array(wanted, sizeof(*wanted), args->xbar_ids, tiles,
+				    args->xbar_stride);
 	if (!ret)
 		return wanted;
 	kvfree(wanted);
@@ -194,7 +217,7 @@ static u32 *read_wanted(const struct sidra_device *sdev, const struct sidra_ioct
 /* ---- Calls ---- */
 
 /* Looks a handle up in a usable context; valid while sidra_device.lock is held. */
-static struct sidra_weights_handle *find_handle(struct sidra_ctx *ctx, u32 index)
+static struct sidra_weights_handle *sidra_weights_find_handle(struct sidra_ctx *ctx, u32 index)
 {
 	struct sidra_weights_handle *handle;
 	int ret = sidra_ctx_usable(ctx);
@@ -218,13 +241,13 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	args->index = 0;
 	args->xbars = 0;
 	args->uid = 0;
-	if (args->flags || args->pad || !valid_rights(args->rights) || args->encoding > SIDRA_ENCODING_OFFSET || !args->rows ||
-	    !args->cols)
+	if (args->flags || args->pad || !sidra_weights_valid_rights(args->rights) ||
+	    args->encoding > SIDRA_ENCODING_OFFSET || !args->rows || !args->cols)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	wanted = read_wanted(sdev, args, given);
+	wanted = sidra_weights_read_wanted(sdev, args, given);
 	if (IS_ERR(wanted))
 		return PTR_ERR(wanted);
 
@@ -232,10 +255,11 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
-	object = sidra_store_create(sdev, ctx->user, args->rows, args->cols, args->encoding, wanted);
+	object = sidra_store_create(sdev, ctx->user, args->rows, args->cols, args->encoding,
+				    wanted);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
-	ret = install(ctx, object, args->rights, &args->index);
+	ret = sidra_weights_install(ctx, object, args->rights, &args->index);
 	if (ret)
 		return ret;
 	args->xbars = object->tile_count;
@@ -257,13 +281,13 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	memset(args->uuid, 0, sizeof(args->uuid));
 	if (args->flags || args->mode & ~0777u || args->data_size > SIDRA_WEIGHTS_DATA_MAX)
 		return -EINVAL;
-	ret = read_name(args->name, entry.name);
+	ret = sidra_weights_read_name(args->name, entry.name);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	kept = read_data(args->data, args->data_size);
+	kept = sidra_weights_read_data(args->data, args->data_size);
 	if (IS_ERR(kept))
 		return PTR_ERR(kept);
 	uuid_gen(&uuid);
@@ -275,7 +299,7 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	CLASS(sidra_call, call)(sdev);
 	if (call.error)
 		return call.error;
-	handle = find_handle(ctx, args->index);
+	handle = sidra_weights_find_handle(ctx, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
@@ -286,10 +310,10 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return ret;
 }
 
-static int take_named(struct sidra_ctx *ctx, u32 owner, const char *name, u32 rights, struct sidra_object **object,
-		      void **kept, u64 *size)
+static int sidra_weights_take_named(struct sidra_ctx *ctx, u32 owner, const char *name, u32 rights,
+				    struct sidra_object **object, void **kept, u64 *size)
 {
-	const struct sidra_nvm_user user = caller();
+	const struct sidra_nvm_user user = sidra_weights_caller();
 	struct sidra_device *sdev = ctx->sdev;
 	int number, ret;
 
@@ -314,7 +338,8 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct sidra_ioctl_weights_open *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	char name[SIDRA_WEIGHTS_NAME_MAX + 1];
-	struct sidra_object *object, shape;	/* a copy, because another thread may destroy the handle meanwhile */
+	/* A copy, because another thread may destroy the handle meanwhile */
+	struct sidra_object *object, shape;
 	u64 room = args->data_size, size;
 	u32 index, owner;
 	int ret;
@@ -326,20 +351,21 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->index = 0;
 	args->uid = 0;
 	args->data_size = 0;
-	if (args->flags || args->pad || !valid_rights(args->rights))
+	if (args->flags || args->pad || !sidra_weights_valid_rights(args->rights))
 		return -EINVAL;
-	ret = read_owner(args->owner, &owner) ?: read_name(args->name, name);
+	ret = sidra_weights_read_owner(args->owner, &owner) ?:
+		sidra_weights_read_name(args->name, name);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	ret = take_named(ctx, owner, name, args->rights, &object, &kept, &size);
+	ret = sidra_weights_take_named(ctx, owner, name, args->rights, &object, &kept, &size);
 	if (ret)
 		return ret;
 	shape = *object;
-	ret = return_data(args->data, room, kept, size, &args->data_size);
-	ret = install_taken(ctx, object, args->rights, &index, ret);
+	ret = sidra_weights_return_data(args->data, room, kept, size, &args->data_size);
+	ret = sidra_weights_install_taken(ctx, object, args->rights, &index, ret);
 	if (ret)
 		return ret;
 	args->data_size = size;
@@ -356,19 +382,21 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 {
 	struct sidra_ioctl_weights_unlink *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
-	const struct sidra_nvm_user user = caller();
+	const struct sidra_nvm_user user = sidra_weights_caller();
 	char name[SIDRA_WEIGHTS_NAME_MAX + 1];
 	u32 owner;
 	int ret;
 
 	if (args->flags & ~SIDRA_UNLINK_EVICT)
 		return -EINVAL;
-	ret = read_owner(args->owner, &owner) ?: read_name(args->name, name);
+	ret = sidra_weights_read_owner(args->owner, &owner) ?:
+		sidra_weights_read_name(args->name, name);
 	if (ret)
 		return ret;
 
 	CLASS(sidra_call, call)(sdev);
-	return call.error ?: sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
+	return call.error ?:
+		sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
 }
 
 int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -390,7 +418,7 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	handle = ctx->dead ? NULL : xa_load(&ctx->weights, args->index);
 	if (!handle)
 		return -ENOENT;
-	drop(ctx, args->index, handle);
+	sidra_weights_drop(ctx, args->index, handle);
 	return 0;
 }
 
@@ -404,7 +432,7 @@ struct sidra_share {
 	u64 size;
 };
 
-static int share_release(struct inode *inode, struct file *filp)
+static int sidra_weights_share_release(struct inode *inode, struct file *filp)
 {
 	struct sidra_share *share = filp->private_data;
 	struct sidra_device *sdev = share->sdev;
@@ -419,18 +447,18 @@ static int share_release(struct inode *inode, struct file *filp)
 
 static const struct file_operations share_fops = {
 	.owner = THIS_MODULE,
-	.release = share_release,
+	.release = sidra_weights_share_release,
 };
 
 /* Takes a descriptor reference to the object for @share. */
-static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+static int sidra_weights_take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
 {
 	struct sidra_weights_handle *handle;
 
 	CLASS(sidra_call, call)(ctx->sdev);
 	if (call.error)
 		return call.error;
-	handle = find_handle(ctx, index);
+	handle = sidra_weights_find_handle(ctx, index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	if (share->rights & ~handle->rights)
@@ -440,12 +468,12 @@ static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *sha
 	return 0;
 }
 
-static int share_file(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+static int sidra_weights_share_file(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
 {
 	struct sidra_device *sdev = ctx->sdev;
 	int fd, ret;
 
-	ret = take_shared(ctx, index, share);
+	ret = sidra_weights_take_shared(ctx, index, share);
 	if (ret)
 		return ret;
 	drm_dev_get(&sdev->drm);
@@ -466,7 +494,7 @@ int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	int ret;
 
 	args->fd = -1;
-	if (args->flags || !valid_rights(args->rights))
+	if (args->flags || !sidra_weights_valid_rights(args->rights))
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
@@ -477,8 +505,9 @@ int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	share->sdev = ctx->sdev;
 	share->rights = args->rights;
 	share->size = args->data_size;
-	share->data = read_data(args->data, args->data_size);
-	ret = IS_ERR(share->data) ? PTR_ERR(share->data) : share_file(ctx, args->index, share);
+	share->data = sidra_weights_read_data(args->data, args->data_size);
+	ret = IS_ERR(share->data) ? PTR_ERR(share->data) :
+				    sidra_weights_share_file(ctx, args->index, share);
 	if (ret >= 0) {
 		args->fd = ret;
 		return 0;
@@ -489,7 +518,7 @@ int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return ret;
 }
 
-static int take_handle(struct sidra_ctx *ctx, struct sidra_object *object)
+static int sidra_weights_take_handle(struct sidra_ctx *ctx, struct sidra_object *object)
 {
 	int ret;
 
@@ -500,18 +529,20 @@ static int take_handle(struct sidra_ctx *ctx, struct sidra_object *object)
 	return ret;
 }
 
-static int import(struct sidra_ctx *ctx, struct sidra_share *share, struct sidra_ioctl_weights_import *args, u64 room)
+static int sidra_weights_import(struct sidra_ctx *ctx, struct sidra_share *share,
+				struct sidra_ioctl_weights_import *args, u64 room)
 {
 	struct sidra_object *object = share->object, shape;
 	u32 index;
 	int ret;
 
-	ret = take_handle(ctx, object);
+	ret = sidra_weights_take_handle(ctx, object);
 	if (ret)
 		return ret;
 	shape = *object;
-	ret = return_data(args->data, room, share->data, share->size, &args->data_size);
-	ret = install_taken(ctx, object, share->rights, &index, ret);
+	ret = sidra_weights_return_data(args->data, room, share->data, share->size,
+					&args->data_size);
+	ret = sidra_weights_install_taken(ctx, object, share->rights, &index, ret);
 	if (ret)
 		return ret;
 	args->data_size = share->size;
@@ -552,13 +583,17 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 		return -EBADF;
 	share = filp->private_data;
 	if (filp->f_op == &share_fops && share->sdev == ctx->sdev)
-		ret = import(ctx, share, args, room);
+		ret = sidra_weights_import(ctx, share, args, room);
 	fput(filp);
 	return ret;
 }
 
-/* Returns programming progress and the number of crossbars, and a copy of their list if it was asked for and has @room. */
-static int query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
+/*
+ * Returns programming progress and the number of crossbars, and a copy of their list if it was
+ * asked for and has @room.
+ */
+static int sidra_weights_query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query *args,
+				      u32 room, u32 **ids)
 {
 	struct sidra_weights_handle *handle;
 	u32 count;
@@ -567,14 +602,15 @@ static int query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query 
 	CLASS(sidra_call, call)(ctx->sdev);
 	if (call.error)
 		return call.error;
-	handle = find_handle(ctx, args->index);
+	handle = sidra_weights_find_handle(ctx, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	count = handle->object->tile_count;
 	args->xbars = count;
 	if (args->xbar_ids && room < count)
 		return -ENOSPC;
-	ret = sidra_store_progress(ctx->sdev, handle->object, &args->programmed_rows, &args->total_rows);
+	ret = sidra_store_progress(ctx->sdev, handle->object, &args->programmed_rows,
+				   &args->total_rows);
 	if (ret || !args->xbar_ids)
 		return ret;
 	*ids = kvmemdup(handle->object->tiles, (size_t)count * sizeof(**ids), GFP_KERNEL_ACCOUNT);
@@ -593,14 +629,16 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	args->programmed_rows = 0;
 	args->total_rows = 0;
 	if (args->flags || args->pad ||
-	    (args->xbar_ids ? sidra_args_stride(args->xbar_stride, sizeof(*ids)) : args->xbar_stride != 0))
+	    (args->xbar_ids ? sidra_args_stride(args->xbar_stride, sizeof(*ids)) :
+			      args->xbar_stride != 0))
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	ret = query_object(ctx, args, room, &ids);
+	ret = sidra_weights_query_object(ctx, args, room, &ids);
 	if (!ret && ids)
-		ret = sidra_args_write_array(args->xbar_ids, args->xbars, args->xbar_stride, ids, sizeof(*ids));
+		ret = sidra_args_write_array(args->xbar_ids, args->xbars, args->xbar_stride, ids,
+					     sizeof(*ids));
 	if (!ret)
 		return 0;
 	args->programmed_rows = 0;
@@ -610,7 +648,9 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return ret;
 }
 
-static void fill_entry(const struct sidra_nvm_entry *from, const struct sidra_nvm_user *user, struct sidra_weights_entry *to)
+static void sidra_weights_fill_entry(const struct sidra_nvm_entry *from,
+				     const struct sidra_nvm_user *user,
+				     struct sidra_weights_entry *to)
 {
 	*to = (struct sidra_weights_entry){
 		.uid = from->uid,
@@ -630,9 +670,10 @@ static void fill_entry(const struct sidra_nvm_entry *from, const struct sidra_nv
 }
 
 /* Lists objects at or after @cursor, and updates it. Returns how many. */
-static int list_named(struct sidra_device *sdev, u32 *cursor, u32 count, struct sidra_weights_entry *entries)
+static int sidra_weights_list_named(struct sidra_device *sdev, u32 *cursor, u32 count,
+				    struct sidra_weights_entry *entries)
 {
-	const struct sidra_nvm_user user = caller();
+	const struct sidra_nvm_user user = sidra_weights_caller();
 	u32 found = 0;
 
 	CLASS(sidra_call, call)(sdev);
@@ -642,7 +683,7 @@ static int list_named(struct sidra_device *sdev, u32 *cursor, u32 count, struct 
 		const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[*cursor];
 
 		if (entry->uid && sidra_nvm_visible(entry, &user))
-			fill_entry(entry, &user, &entries[found++]);
+			sidra_weights_fill_entry(entry, &user, &entries[found++]);
 	}
 	return found;
 }
@@ -661,7 +702,7 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	entries = kvmalloc_array(count, sizeof(*entries), GFP_KERNEL_ACCOUNT);
 	if (!entries)
 		return -ENOMEM;
-	ret = list_named(to_sidra(drm), &cursor, count, entries);
+	ret = sidra_weights_list_named(to_sidra(drm), &cursor, count, entries);
 	if (ret < 0)
 		return ret;
 	count = ret;
@@ -673,7 +714,8 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	return 0;
 }
 
-static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_weights_tile *to)
+static int sidra_weights_report_tile(struct sidra_ctx *ctx, u32 index, u32 tile,
+				     struct sidra_weights_tile *to)
 {
 	struct sidra_hw_xbar_report report;
 	struct sidra_weights_handle *handle;
@@ -682,7 +724,7 @@ static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_
 	CLASS(sidra_call, call)(ctx->sdev);
 	if (call.error)
 		return call.error;
-	handle = find_handle(ctx, index);
+	handle = sidra_weights_find_handle(ctx, index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	if (tile >= handle->object->tile_count)
@@ -707,7 +749,7 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	ret = report_tile(ctx, args->index, args->tile, &report);
+	ret = sidra_weights_report_tile(ctx, args->index, args->tile, &report);
 	if (ret)
 		return ret;
 	args->size = room;

@@ -25,7 +25,7 @@ void sidra_xbars_fini(struct sidra_xbars *xbars)
 }
 
 /* Finds the next free run at or after @from; length 0 if there is none. */
-static struct run next_run(const struct sidra_xbars *xbars, u32 from)
+static struct run sidra_xbars_next_run(const struct sidra_xbars *xbars, u32 from)
 {
 	struct run run = { from, 0 };
 
@@ -36,8 +36,11 @@ static struct run next_run(const struct sidra_xbars *xbars, u32 from)
 	return run;
 }
 
-/* Chooses the position in a run that is long enough: inside one compute unit, or at the start of one, if possible. */
-static u32 place(const struct sidra_xbars *xbars, const struct run *run, u32 count)
+/*
+ * Chooses the position in a run that is long enough: inside one compute unit, or at the start of
+ * one, if possible.
+ */
+static u32 sidra_xbars_place(const struct sidra_xbars *xbars, const struct run *run, u32 count)
 {
 	u32 unit_start = DIV_ROUND_UP(run->begin, xbars->per_unit) * xbars->per_unit;
 
@@ -46,10 +49,13 @@ static u32 place(const struct sidra_xbars *xbars, const struct run *run, u32 cou
 	return unit_start + count > run->begin + run->length ? run->begin : unit_start;
 }
 
-/* Number of crossbars in the run, or in its compute unit, that stay free beside the @count; fewer is better. */
-static u32 waste_of(const struct sidra_xbars *xbars, const struct run *run, u32 count)
+/*
+ * Number of crossbars in the run, or in its compute unit, that stay free beside the @count; fewer
+ * is better.
+ */
+static u32 sidra_xbars_waste_of(const struct sidra_xbars *xbars, const struct run *run, u32 count)
 {
-	u32 begin = place(xbars, run, count);
+	u32 begin = sidra_xbars_place(xbars, run, count);
 	u32 unit = begin / xbars->per_unit * xbars->per_unit;
 	u32 free = 0, i;
 
@@ -62,7 +68,7 @@ static u32 waste_of(const struct sidra_xbars *xbars, const struct run *run, u32 
 	return free - count;
 }
 
-static int by_length(const void *a, const void *b)
+static int sidra_xbars_by_length(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
 
@@ -72,20 +78,22 @@ static int by_length(const void *a, const void *b)
 }
 
 /* Collects scattered crossbars, the longest runs first. */
-static int gather(struct sidra_xbars *xbars, u32 count, u32 *list)
+static int sidra_xbars_gather(struct sidra_xbars *xbars, u32 count, u32 *list)
 {
 	u32 runs = 0, taken = 0, i, j;
 	struct run run, *all;
 
-	for (run = next_run(xbars, 0); run.length; run = next_run(xbars, run.begin + run.length))
+	for (run = sidra_xbars_next_run(xbars, 0); run.length;
+	     run = sidra_xbars_next_run(xbars, run.begin + run.length))
 		runs++;
 	all = kvcalloc(runs, sizeof(*all), GFP_KERNEL);
 	if (!all)
 		return -ENOMEM;
 	i = 0;
-	for (run = next_run(xbars, 0); run.length; run = next_run(xbars, run.begin + run.length))
+	for (run = sidra_xbars_next_run(xbars, 0); run.length;
+	     run = sidra_xbars_next_run(xbars, run.begin + run.length))
 		all[i++] = run;
-	sort(all, runs, sizeof(*all), by_length, NULL);
+	sort(all, runs, sizeof(*all), sidra_xbars_by_length, NULL);
 	for (i = 0; i < runs; i++)
 		for (j = 0; j < all[i].length && taken < count; j++)
 			list[taken++] = all[i].begin + j;
@@ -100,23 +108,24 @@ int sidra_xbars_alloc(struct sidra_xbars *xbars, u32 count, u32 *list)
 
 	if (!count || count > xbars->free)
 		return -ENOSPC;
-	for (run = next_run(xbars, 0); run.length; run = next_run(xbars, run.begin + run.length)) {
+	for (run = sidra_xbars_next_run(xbars, 0); run.length;
+	     run = sidra_xbars_next_run(xbars, run.begin + run.length)) {
 		u32 waste;
 
 		if (run.length < count)
 			continue;
-		waste = waste_of(xbars, &run, count);
+		waste = sidra_xbars_waste_of(xbars, &run, count);
 		if (best.length && waste >= best_waste)
 			continue;
 		best = run;
 		best_waste = waste;
 	}
 	if (best.length) {
-		u32 begin = place(xbars, &best, count);
+		u32 begin = sidra_xbars_place(xbars, &best, count);
 
 		for (i = 0; i < count; i++)
 			list[i] = begin + i;
-	} else if (gather(xbars, count, list)) {
+	} else if (sidra_xbars_gather(xbars, count, list)) {
 		return -ENOMEM;
 	}
 	for (i = 0; i < count; i++)

@@ -11,7 +11,8 @@
  * @per_unit: crossbars of one compute unit
  * @free: free crossbars
  *
- * The tiles of an object should be near each other: in one compute unit, or else in neighbouring ones. The caller serialises.
+ * The tiles of an object should be near each other: in one compute unit, or else in neighbouring
+ * ones. The caller serialises.
  */
 struct sidra_xbars {
 	u8 *taken;
@@ -24,9 +25,9 @@ int sidra_xbars_init(struct sidra_xbars *xbars, u32 total, u32 per_unit);
 void sidra_xbars_fini(struct sidra_xbars *xbars);
 
 /*
- * Allocates @count crossbars and stores their numbers in @list. It prefers the fullest compute unit that holds them in one run, then the
- * shortest run anywhere (from the start of a compute unit, if possible), then the longest runs, one after the other.
- * -ENOSPC: too few are free.
+ * Allocates @count crossbars and stores their numbers in @list. It prefers the fullest compute unit
+ * that holds them in one run, then the shortest run anywhere (from the start of a compute unit, if
+ * possible), then the longest runs, one after the other. -ENOSPC: too few are free.
  */
 int sidra_xbars_alloc(struct sidra_xbars *xbars, u32 count, u32 *list);
 

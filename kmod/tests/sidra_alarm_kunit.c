@@ -45,7 +45,8 @@ static void alarms_are_those_of_the_page(struct kunit *test)
 			.power_limit_mw = 500,
 		};
 
-		KUNIT_EXPECT_EQ_MSG(test, alarms_on(&page, scenes[i].before), scenes[i].after, "scene %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, sidra_alarms_on(&page, scenes[i].before), scenes[i].after,
+				    "scene %u", i);
 	}
 }
 

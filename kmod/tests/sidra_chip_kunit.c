@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit tests of quiesce and reset, with a thread that plays a faulty chip; included by sidra_chip.c. */
+/*
+ * KUnit tests of quiesce and reset, with a thread that plays a faulty chip; included by
+ * sidra_chip.c.
+ */
 #include <linux/kthread.h>
 
 #include "../sidra_quiesce.h"
@@ -12,8 +15,8 @@ enum answer { ACK, REFUSED, BUSY, SILENCE, ONES, ZEROS };
 enum level { COMMAND, CONTEXT, DEVICE };
 
 /*
- * The chip's answers to admin commands, and whether it becomes ready after a reset. The expected result: what the driver has
- * reset (@level), and whether it considers the link lost (@gone).
+ * The chip's answers to admin commands, and whether it becomes ready after a reset. The expected
+ * result: what the driver has reset (@level), and whether it considers the link lost (@gone).
  */
 struct scene {
 	const char *name;
@@ -100,7 +103,10 @@ static int chip_thread(void *data)
 	return 0;
 }
 
-/* Binds the chip's thread and the test to one CPU: if it is stalled, the driver's timeouts stall as well as the answers. */
+/*
+ * Binds the chip's thread and the test to one CPU: if it is stalled, the driver's timeouts stall as
+ * well as the answers.
+ */
 static struct task_struct *start_chip(struct kunit *test, struct chip *chip)
 {
 	struct task_struct *thread = kthread_create(chip_thread, chip, "sidra-test");
@@ -129,22 +135,61 @@ static struct sidra_ctx *add_context(struct kunit *test, struct sidra_device *sd
 static const struct scene scenes[] = {
 	{ .name = "acknowledged", .op = SIDRA_ADMIN_QUIESCE_RANGE, .level = COMMAND },
 	{ .name = "acknowledged with resume", .op = SIDRA_ADMIN_RESET_QUEUE, .level = COMMAND },
-	{ .name = "resume refused", .op = SIDRA_ADMIN_RESET_QUEUE, .resume = REFUSED, .level = CONTEXT },
-	{ .name = "refused", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = REFUSED, .level = CONTEXT },
-	{ .name = "silence", .op = SIDRA_ADMIN_QUIESCE_WEIGHTS, .command = SILENCE, .level = CONTEXT },
+	{ .name = "resume refused",
+	  .op = SIDRA_ADMIN_RESET_QUEUE,
+	  .resume = REFUSED,
+	  .level = CONTEXT },
+	{ .name = "refused",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = REFUSED,
+	  .level = CONTEXT },
+	{ .name = "silence",
+	  .op = SIDRA_ADMIN_QUIESCE_WEIGHTS,
+	  .command = SILENCE,
+	  .level = CONTEXT },
 	{ .name = "busy", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = BUSY, .level = CONTEXT },
-	{ .name = "busy throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = BUSY, .level = DEVICE },
-	{ .name = "silence throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = SILENCE,
+	{ .name = "busy throughout",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = SILENCE,
+	  .context = BUSY,
 	  .level = DEVICE },
-	{ .name = "refused throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = REFUSED, .context = REFUSED,
+	{ .name = "silence throughout",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = SILENCE,
+	  .context = SILENCE,
 	  .level = DEVICE },
-	{ .name = "context refused", .op = SIDRA_ADMIN_RESET_CONTEXT, .context = REFUSED, .level = DEVICE },
-	{ .name = "all ones", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = ONES, .level = DEVICE, .gone = true },
-	{ .name = "zeros", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = ZEROS, .level = DEVICE, .gone = true },
-	{ .name = "ones at the reset", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = ONES,
-	  .level = DEVICE, .gone = true },
-	{ .name = "never ready", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = SILENCE,
-	  .never_ready = true, .level = DEVICE, .gone = true },
+	{ .name = "refused throughout",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = REFUSED,
+	  .context = REFUSED,
+	  .level = DEVICE },
+	{ .name = "context refused",
+	  .op = SIDRA_ADMIN_RESET_CONTEXT,
+	  .context = REFUSED,
+	  .level = DEVICE },
+	{ .name = "all ones",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = ONES,
+	  .level = DEVICE,
+	  .gone = true },
+	{ .name = "zeros",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = ZEROS,
+	  .level = DEVICE,
+	  .gone = true },
+	{ .name = "ones at the reset",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = SILENCE,
+	  .context = ONES,
+	  .level = DEVICE,
+	  .gone = true },
+	{ .name = "never ready",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = SILENCE,
+	  .context = SILENCE,
+	  .never_ready = true,
+	  .level = DEVICE,
+	  .gone = true },
 };
 
 static void name_scene(const struct scene *scene, char *name)
@@ -188,7 +233,10 @@ static void chip_quiesce_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, chip->ops[0], scene->op);
 }
 
-/* A command without a context: after a timeout the device is reset, and the command is repeated once. */
+/*
+ * A command without a context: after a timeout the device is reset, and the command is repeated
+ * once.
+ */
 static void chip_admin_is_tried_once_more(struct kunit *test)
 {
 	static const struct scene silent = { .command = SILENCE };

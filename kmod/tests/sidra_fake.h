@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A device without hardware, for KUnit tests. Its registers are plain memory; its configuration space only has COMMAND. */
+/*
+ * A device without hardware, for KUnit tests. Its registers are plain memory; its configuration
+ * space only has COMMAND.
+ */
 #ifndef __SIDRA_FAKE_H__
 #define __SIDRA_FAKE_H__
 
@@ -19,7 +22,8 @@ struct sidra_fake {
 	struct inode inode;
 };
 
-static int fake_config_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *value)
+static int fake_config_read(struct pci_bus *bus, unsigned int devfn, int where, int size,
+			    u32 *value)
 {
 	struct sidra_fake *fake = container_of(bus, struct sidra_fake, bus);
 
@@ -27,7 +31,8 @@ static int fake_config_read(struct pci_bus *bus, unsigned int devfn, int where, 
 	return PCIBIOS_SUCCESSFUL;
 }
 
-static int fake_config_write(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 value)
+static int fake_config_write(struct pci_bus *bus, unsigned int devfn, int where, int size,
+			     u32 value)
 {
 	if (where == PCI_COMMAND)
 		container_of(bus, struct sidra_fake, bus)->command = value;
@@ -53,8 +58,12 @@ static void fake_end(void *data)
 	vfree((void __force *)sdev->chip.regs);
 }
 
-/* A queue on vector 1. Its patience does not end during a test, because its timer is already running for an hour. */
-static __maybe_unused void fake_point_init(struct sidra_device *sdev, struct sidra_point *point, u32 slot, u32 queue)
+/*
+ * A queue on vector 1. Its patience does not end during a test, because its timer is already
+ * running for an hour.
+ */
+static __maybe_unused void fake_point_init(struct sidra_device *sdev, struct sidra_point *point,
+					   u32 slot, u32 queue)
 {
 	sidra_point_init(point, &sdev->vectors[1], slot, queue);
 	hrtimer_start(&point->patience, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
@@ -87,7 +96,8 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	sidra_watch_init(sdev);
 	sidra_events_init(sdev);
 	sdev->coredump.length = 1;	/* prevents dumps, which nobody would read */
-	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table), GFP_KERNEL);
+	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table),
+					GFP_KERNEL);
 	sdev->chip.regs = (void __iomem __force *)vzalloc(SIDRA_BAR_REGS_SIZE);
 	sdev->wq = alloc_workqueue("sidra-test", WQ_UNBOUND, 0);
 	sdev->fence_wq = alloc_workqueue("sidra-test-fence", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);

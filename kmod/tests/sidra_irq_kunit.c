@@ -7,7 +7,8 @@
 
 #define SHOTS_MAX	64
 #define SLOTS		64
-#define EPOCH		1	/* the epoch that runs; waiters for another one are woken immediately */
+/* The epoch that runs; waiters for another one are woken immediately */
+#define EPOCH		1
 
 struct shots {
 	struct sidra_fake *fake;
@@ -30,10 +31,12 @@ static void shoot(struct sidra_arm *arm)
 		shots->values[shots->count++] = arm->value;
 }
 
-static void init_point(struct kunit *test, struct sidra_device *sdev, struct sidra_point *point, u32 queue)
+static void init_point(struct kunit *test, struct sidra_device *sdev, struct sidra_point *point,
+		       u32 queue)
 {
 	fake_point_init(sdev, point, 0, queue);
-	point->pending_slots = kunit_kcalloc(test, SLOTS, sizeof(*point->pending_slots), GFP_KERNEL);
+	point->pending_slots = kunit_kcalloc(test, SLOTS, sizeof(*point->pending_slots),
+					     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->pending_slots);
 	point->pending_mask = SLOTS - 1;
 	sidra_epochs_init(&point->epochs, EPOCH);
@@ -59,7 +62,8 @@ static struct shots *start(struct kunit *test)
 	return shots;
 }
 
-static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra_point *point, u64 value, bool patient)
+static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra_point *point,
+			   u64 value, bool patient)
 {
 	struct shot *shot = kunit_kzalloc(test, sizeof(*shot), GFP_KERNEL);
 
@@ -77,7 +81,7 @@ static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra
 
 static void interrupt(struct shots *shots)
 {
-	queue_irq(0, &shots->sdev->vectors[1]);
+	sidra_irq_queue_irq(0, &shots->sdev->vectors[1]);
 }
 
 static u64 programmed(struct shots *shots, const struct sidra_point *point)
@@ -152,7 +156,8 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	struct shots *shots = start(test);
 	struct sidra_device *sdev = shots->sdev;
 	const u32 count = 8;
-	struct sidra_point *others = kunit_kcalloc(test, count, sizeof(*others), GFP_KERNEL);	/* timers: not on the stack */
+	/* Timers: not on the stack */
+	struct sidra_point *others = kunit_kcalloc(test, count, sizeof(*others), GFP_KERNEL);
 	struct shot *first;
 	u64 writes;
 	u32 i;
@@ -168,7 +173,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	writes = fake_writes(sdev);
 
 	interrupt(shots);	/* of another queue on the same vector */
-	check_all(sdev);
+	sidra_irq_check_all(sdev);
 	arm_at(test, shots, &shots->point, 7, false);	/* behind the first one */
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed already");
 	first = arm_at(test, shots, &shots->point, 2, false);
@@ -178,7 +183,8 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	interrupt(shots);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 5);
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "once, and not for the deleted waiter");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes,
+			    "once, and not for the deleted waiter");
 	shots->point.state->timeline = 5;
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
@@ -202,15 +208,17 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	shots->point.state->timeline = 1;
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1 + BATCH_MAX);
-	end_patience(&shots->point.patience);
+	sidra_irq_end_patience(&shots->point.patience);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
 	writes = fake_writes(sdev);
 	interrupt(shots);
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip stays armed for the same value");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes,
+			    "the chip stays armed for the same value");
 	arm_at(test, shots, &shots->point, 36, false);
 	shots->point.state->timeline = 10;
 	interrupt(shots);
-	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->point), 36, "a batch ends at a waiter that is not patient");
+	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->point), 36,
+			    "a batch ends at a waiter that is not patient");
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 }
 
@@ -255,7 +263,10 @@ static unsigned int waiting(const struct sidra_point *point)
 	return count;
 }
 
-/* An interrupt wakes at most FIRE_MAX waiters. The others that are due do not need another interrupt. */
+/*
+ * An interrupt wakes at most FIRE_MAX waiters. The others that are due do not need another
+ * interrupt.
+ */
 static void irq_wakes_in_batches(struct kunit *test)
 {
 	struct shots *shots = start(test);
@@ -266,15 +277,16 @@ static void irq_wakes_in_batches(struct kunit *test)
 		arm_at(test, shots, &shots->point, 1 + i % 3, false);
 	shots->point.state->timeline = 3;
 	scoped_guard(spinlock_irqsave, &vector->lock) {	/* recheck_work cannot run meanwhile */
-		found = check_vector(vector, false);
+		found = sidra_irq_check_vector(vector, false);
 		left = waiting(&shots->point);
 	}
 	KUNIT_EXPECT_EQ(test, found, FOUND | LEFT);
 	KUNIT_EXPECT_EQ(test, left, FIRE_MAX + 1);
 	flush_delayed_work(&vector->recheck_work);
 	flush_delayed_work(&vector->recheck_work);
-	KUNIT_EXPECT_NULL(test, first_armed(&shots->point));
-	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
+	KUNIT_EXPECT_NULL(test, sidra_irq_first_armed(&shots->point));
+	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0,
+			    "no interrupt was lost");
 }
 
 /* So do all queues of a vector together, and none of them keeps the others waiting. */
@@ -295,7 +307,7 @@ static void irq_queues_share_a_batch(struct kunit *test)
 	other->state->timeline = 1;
 	scoped_guard(spinlock_irqsave, &vector->lock) {
 		for (i = 0; i < 2; i++) {
-			found[i] = check_vector(vector, false);
+			found[i] = sidra_irq_check_vector(vector, false);
 			first[i] = waiting(&shots->point);
 			second[i] = waiting(other);
 		}
@@ -304,12 +316,15 @@ static void irq_queues_share_a_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first[0], 10);
 	KUNIT_EXPECT_EQ(test, second[0], FIRE_MAX + 10);
 	KUNIT_EXPECT_EQ(test, found[1], FOUND | LEFT);
-	KUNIT_EXPECT_EQ_MSG(test, second[1], 10, "the second check must begin behind the queue that used up the first one");
+	KUNIT_EXPECT_EQ_MSG(
+		test, second[1], 10,
+		"the second check must begin behind the queue that used up the first one");
 	KUNIT_EXPECT_EQ(test, first[1], 10);
 	flush_delayed_work(&vector->recheck_work);
-	KUNIT_EXPECT_NULL(test, first_armed(&shots->point));
-	KUNIT_EXPECT_NULL(test, first_armed(other));
-	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
+	KUNIT_EXPECT_NULL(test, sidra_irq_first_armed(&shots->point));
+	KUNIT_EXPECT_NULL(test, sidra_irq_first_armed(other));
+	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0,
+			    "no interrupt was lost");
 	sidra_point_detach(shots->sdev, other);
 }
 
@@ -320,7 +335,8 @@ static void irq_deletes_without_a_walk(struct kunit *test)
 	struct sidra_pending pending = { .value = 1 };
 
 	KUNIT_ASSERT_TRUE(test, sidra_pending_add(shots->sdev, &shots->point, &pending));
-	scoped_guard(spinlock_irqsave, &vector->lock)	/* a walk over the queues of the vector would not find it */
+	/* A walk over the queues of the vector would not find it */
+	scoped_guard(spinlock_irqsave, &vector->lock)
 		list_del_init(&shots->point.link);
 	KUNIT_EXPECT_TRUE(test, sidra_pending_del(&pending));
 	KUNIT_EXPECT_EQ(test, vector->sleepers, 0);
@@ -374,7 +390,7 @@ static void arm_while_the_timer_ends(struct sidra_arm *arm)
 {
 	struct impatient *impatient = container_of(arm, struct impatient, arm);
 
-	program(impatient->point->vector->sdev, impatient->point, false);
+	sidra_irq_program(impatient->point->vector->sdev, impatient->point, false);
 	impatient->again = hrtimer_is_queued(&impatient->point->patience);
 }
 
@@ -416,7 +432,8 @@ static int race_interrupts(void *data)
 	struct shots *shots = data;
 
 	while (!kthread_should_stop()) {
-		WRITE_ONCE(shots->point.state->timeline, READ_ONCE(shots->point.state->timeline) + 1);
+		WRITE_ONCE(shots->point.state->timeline,
+			   READ_ONCE(shots->point.state->timeline) + 1);
 		interrupt(shots);
 		cond_resched();
 	}

@@ -12,7 +12,8 @@ static void mmu_addresses_run_out(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sidra_range_init(&vm->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END), 0);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(vm, quarter, 0, &va), 0);
-	KUNIT_EXPECT_EQ_MSG(test, sidra_mmu_reserve(vm, quarter, 0, &va), -ENOSPC, "as BUFFER_BIND documents");
+	KUNIT_EXPECT_EQ_MSG(test, sidra_mmu_reserve(vm, quarter, 0, &va), -ENOSPC,
+			    "as BUFFER_BIND documents");
 	KUNIT_EXPECT_EQ(test, sidra_mmu_reserve(vm, SIDRA_PAGE_SIZE, 0, &va), 0);
 	sidra_range_fini(&vm->addresses);
 }

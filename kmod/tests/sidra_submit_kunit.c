@@ -75,7 +75,9 @@ static const struct dma_fence_ops foreign_ops = {
 	.get_timeline_name = fence_timeline_name,
 };
 
-/* A fence of another driver. It contains its lock, because jobs in the queue keep references to it. */
+/*
+ * A fence of another driver. It contains its lock, because jobs in the queue keep references to it.
+ */
 struct foreign_fence {
 	struct dma_fence base;
 	spinlock_t lock;
@@ -85,7 +87,8 @@ static struct dma_fence *foreign_fence(struct kunit *test)
 {
 	struct foreign_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 
-	BUILD_BUG_ON(offsetof(struct foreign_fence, base) != 0);	/* dma_fence_free() frees all of it */
+	/* Dma_fence_free() frees all of it */
+	BUILD_BUG_ON(offsetof(struct foreign_fence, base) != 0);
 	KUNIT_ASSERT_NOT_NULL(test, fence);
 	spin_lock_init(&fence->lock);
 	dma_fence_init(&fence->base, &foreign_ops, &fence->lock, dma_fence_context_alloc(1), 1);
@@ -93,7 +96,8 @@ static struct dma_fence *foreign_fence(struct kunit *test)
 }
 
 /* Takes over the reference to @dep, and returns the job with a reference to its fence. */
-static struct sidra_job *submit_after(struct kunit *test, struct bench *bench, struct dma_fence *dep, u32 count, u32 cookie)
+static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
+				      struct dma_fence *dep, u32 count, u32 cookie)
 {
 	struct sidra_job *job = kzalloc(struct_size(job, deps, 1), GFP_KERNEL);
 
@@ -105,10 +109,10 @@ static struct sidra_job *submit_after(struct kunit *test, struct bench *bench, s
 	job->limit_ns = NSEC_PER_SEC;
 	atomic_set(&job->waiting, 1);
 	if (dep)
-		add_dep(job, dep);
+		sidra_submit_add_dep(job, dep);
 	scoped_guard(mutex, &bench->queue->fence_lock) {
-		start_fence(bench->queue, job, false);
-		wait_for_deps(job);
+		sidra_submit_start_fence(bench->queue, job, false);
+		sidra_submit_wait_for_deps(job);
 		KUNIT_ASSERT_EQ(test, put(bench, count, cookie, job), 0);
 	}
 	return job;
@@ -157,7 +161,8 @@ static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, put(bench, 2, 0, NULL), 0);
 	job = submit_after(test, bench, dma_fence_get(dep), 3, 2);
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 5, NULL), 0);
-	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2, "neither the job nor the packets behind it are published");
+	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2,
+			    "neither the job nor the packets behind it are published");
 	reach(bench, 2);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 2);
 	dma_fence_signal(dep);
@@ -185,11 +190,13 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
-	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID, "the queue stops at the job");
+	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID,
+			    "the queue stops at the job");
 	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
 	reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
-	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO, "a job behind it does not run");
+	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO,
+			    "a job behind it does not run");
 	dma_fence_put(&job->fence);
 	dma_fence_put(&good->fence);
 	dma_fence_put(dep);
@@ -198,7 +205,7 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 static void look_at_deadline(struct bench *bench)
 {
 	sidra_queue_get(bench->queue);	/* the work drops this reference */
-	watchdog(&bench->queue->watchdog.work);
+	sidra_submit_watchdog(&bench->queue->watchdog.work);
 }
 
 /* The holder of sidra_device.lock may wait for memory, and reclaim for the fence. */
@@ -213,19 +220,22 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sidra_submit_late(bench->queue));
 	writeq(2 * NSEC_PER_SEC, regs + SIDRA_REG_CLOCK);
 	look_at_deadline(bench);
-	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue), "the device's watchdog will stop the queue");
+	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue),
+			      "the device's watchdog will stop the queue");
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
 	KUNIT_EXPECT_TRUE(test, bench->fake->command & PCI_COMMAND_MASTER);
 	scoped_guard(spinlock, &bench->queue->submit_lock)
 		job->late_since -= LAST_RESORT_NS;
 	look_at_deadline(bench);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -ETIMEDOUT);
-	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "no DMA reaches memory any more");
+	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER,
+			       "no DMA reaches memory any more");
 	KUNIT_EXPECT_EQ(test, readl(regs + SIDRA_REG_RESET), SIDRA_RESET_MAGIC);
 	KUNIT_EXPECT_TRUE(test, bench->sdev->cut_off);
 	KUNIT_EXPECT_EQ(test, sidra_check_link(bench->sdev), 0);
 	KUNIT_EXPECT_FALSE(test, bench->sdev->cut_off);
-	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "the device works after a reset");
+	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER,
+			      "the device works after a reset");
 	KUNIT_EXPECT_EQ(test, atomic64_read(&bench->sdev->counters.device_resets), 1);
 	dma_fence_put(&job->fence);
 }
