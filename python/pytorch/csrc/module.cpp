@@ -98,6 +98,27 @@ void program_tensor(const at::Tensor& matrix) {
                 " cannot be put on crossbars: ", why);
 }
 
+// Encoding ("": it is not on crossbars), inputs and outputs, rows and columns of tiles, and the crossbar of each tile.
+using LayoutTuple = std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>>;
+LayoutTuple layout(const at::Tensor& matrix) {
+    const std::optional<Layout> found = layout_of(matrix);
+    if (!found) return {};
+    return {found->encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? "differential" : "offset",
+            {found->k, found->n},
+            {found->tile_rows, found->tile_cols},
+            {found->crossbars.begin(), found->crossbars.end()}};
+}
+
+// encoding: as layout() gives it; "": any.
+void set_tensor_layout(const at::Tensor& matrix, const std::string& encoding, at::IntArrayRef crossbars, bool pin) {
+    const std::vector<uint32_t> numbers(crossbars.begin(), crossbars.end());
+    set_layout(matrix,
+               encoding.empty()             ? SIDRA_WEIGHTS_AUTO
+               : encoding == "differential" ? SIDRA_WEIGHTS_DIFFERENTIAL
+                                            : SIDRA_WEIGHTS_OFFSET,
+               numbers, pin);
+}
+
 at::Tensor rng_state(int64_t index) { return default_generator(static_cast<c10::DeviceIndex>(index)).get_state(); }
 
 void set_rng_state(int64_t index, const at::Tensor& state) {
@@ -117,6 +138,8 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) {
     m.def("rng_state(int device) -> Tensor", rng_state);
     m.def("set_rng_state(int device, Tensor state) -> ()", set_rng_state);
     m.def("program(Tensor matrix) -> ()", program_tensor);
+    m.def("layout(Tensor matrix) -> (str, int[], int[], int[])", layout);
+    m.def("set_layout(Tensor matrix, str encoding, int[] crossbars, bool pin) -> ()", set_tensor_layout);
     m.def("release(Tensor matrix) -> ()", [](const at::Tensor& matrix) { release(matrix); });
 }
 

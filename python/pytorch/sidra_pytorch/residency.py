@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
-from collections.abc import Callable, Iterator
-from typing import Any, Optional, Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional, Union, overload
 
 import torch
+from sidra import Layout
 
 from . import _C
 
@@ -113,6 +114,104 @@ def release(module: Union[torch.nn.Module, torch.Tensor]) -> None:
     """Takes the weights of a module, or one matrix [inputs, outputs], off the crossbars."""
     for matrix in [module] if isinstance(module, torch.Tensor) else [matrix for _, matrix in _matrices(module)]:
         torch.ops.sidra.release(matrix.detach())
+
+
+@overload
+def get_layout(of: torch.Tensor) -> Optional[Layout]: ...
+
+
+@overload
+def get_layout(of: torch.nn.Module) -> dict[str, Optional[Layout]]: ...
+
+
+def get_layout(of: Union[torch.nn.Module, torch.Tensor]) -> Union[Optional[Layout], dict[str, Optional[Layout]]]:
+    """How a matrix [inputs, outputs] or the kernel of a convolution lies on crossbars: its tiles, the crossbar of each, the encoding. None: it is not there
+    with its present content, and only lies in memory by its strides, as all other tensors do. The weight of a linear layer is found as it is. A module gives the
+    layouts of all its matrices by name; "" is the module itself."""
+    if isinstance(of, torch.Tensor):
+        return _layout_of(_placed(of, "get_layout"))
+    return {name: _layout_of(matrix.detach()) for name, matrix in _matrices_on_device(of, "get_layout")}
+
+
+@overload
+def set_layout(of: torch.Tensor, *, encoding: Optional[str] = None, crossbars: Optional[Sequence[Any]] = None, pin: bool = True) -> Layout: ...
+
+
+@overload
+def set_layout(of: torch.nn.Module, *, encoding: Optional[str] = None, crossbars: Optional[Sequence[Any]] = None, pin: bool = True) -> dict[str, Layout]: ...
+
+
+def set_layout(of: Union[torch.nn.Module, torch.Tensor], *, encoding: Optional[str] = None, crossbars: Optional[Sequence[Any]] = None,
+               pin: bool = True) -> Union[Layout, dict[str, Layout]]:
+    """Puts a matrix [inputs, outputs], the kernel of a convolution, or all matrices of a module on crossbars now, and returns the layout as get_layout() does.
+    What lies so already is not programmed again.
+
+    encoding: "differential" takes two cells for each weight, which makes errors of cells a third smaller; "offset" takes one, and half as many crossbars. It
+    also holds when the matrix is programmed again after a write. None: as it was, or else differential if there is room.
+    crossbars: the number of the crossbar of each tile, row by row (Layout.crossbars), for one matrix. They must be free; if one is not, the matrix stays as it
+    was. None: the driver chooses.
+    pin: it stays until it is written to or released; otherwise others may take its room, if it was not used for the longest time."""
+    if encoding not in (None, "differential", "offset"):
+        raise ValueError(f'set_layout: encoding "{encoding}" is none of "differential", "offset"')
+    numbers = _numbers(crossbars)
+    if isinstance(of, torch.Tensor):
+        return _set_layout(_placed(of, "set_layout"), encoding, numbers, pin, "")
+    matrices = _matrices_on_device(of, "set_layout")
+    if numbers and len(matrices) > 1:
+        raise ValueError(f"set_layout: `crossbars` are of one matrix, but this {type(of).__name__} has {len(matrices)}: {', '.join(name for name, _ in matrices)}. "
+                         "Call it for each of these layers.")
+    return {name: _set_layout(matrix.detach(), encoding, numbers, pin, f' of "{name}"' if name else "") for name, matrix in matrices}
+
+
+def _numbers(crossbars: Optional[Sequence[Any]]) -> list[int]:
+    """A list, or a list of the rows of tiles."""
+    rows = [] if crossbars is None else list(crossbars)
+    numbers = [operator.index(number) for row in rows for number in (row if isinstance(row, Sequence) else [row])]
+    if crossbars is not None and not numbers:
+        raise ValueError("set_layout: `crossbars` is empty; None lets the driver choose")
+    for number in numbers:
+        if not 0 <= number < 2**32:
+            raise ValueError(f"set_layout: there is no crossbar {number}; they are numbered from 0 on")
+    return numbers
+
+
+def _placed(tensor: torch.Tensor, call: str) -> torch.Tensor:
+    """The matrix that a tensor stands for: itself, or transposed if that is what is on crossbars."""
+    if tensor.device.type != "sidra":
+        raise ValueError(f"{call}: the tensor is on {tensor.device}; only those of a sidra device have a layout on crossbars: tensor.to(\"sidra\")")
+    if tensor.dim() not in (2, 4) or tensor.numel() == 0:
+        raise ValueError(f"{call}: a tensor of {list(tensor.shape)} is neither a matrix [inputs, outputs] nor the kernel of a convolution "
+                         "[outputs, channels, height, width]")
+    tensor = tensor.detach()
+    return tensor.t() if tensor.dim() == 2 and _layout_of(tensor) is None and _layout_of(tensor.t()) is not None else tensor
+
+
+def _matrices_on_device(module: torch.nn.Module, call: str) -> list[tuple[str, torch.Tensor]]:
+    matrices = list(_matrices(module))
+    if not matrices:
+        raise ValueError(f"{call}: this {type(module).__name__} has no linear layer and no plain convolution on a sidra device; module.to(\"sidra\") moves it there")
+    return matrices
+
+
+def _layout_of(matrix: torch.Tensor) -> Optional[Layout]:
+    encoding, shape, grid, crossbars = torch.ops.sidra.layout(matrix)
+    if not encoding:
+        return None
+    columns = grid[1]
+    chip = _C.properties(matrix.device.index)
+    tile = chip["rows"], chip["columns"] // (2 if encoding == "differential" else 1)
+    rows = tuple(tuple(crossbars[at:at + columns]) for at in range(0, len(crossbars), columns))
+    return Layout(tuple(shape), encoding, tile, rows)
+
+
+def _set_layout(matrix: torch.Tensor, encoding: Optional[str], crossbars: list[int], pin: bool, whose: str) -> Layout:
+    try:
+        torch.ops.sidra.set_layout(matrix, encoding or "", crossbars, pin)
+    except RuntimeError as error:
+        raise RuntimeError(f"set_layout: the matrix of {list(matrix.shape)}{whose} cannot lie so: {error}") from None
+    layout = _layout_of(matrix)
+    assert layout is not None
+    return layout
 
 
 def residency(device: Union[int, str, torch.device, None] = None) -> list[dict[str, Any]]:

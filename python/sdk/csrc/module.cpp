@@ -110,7 +110,8 @@ State open(uint32_t index, const std::optional<std::string>& level, const std::o
     return std::make_shared<DeviceState>(sidra::Device::open(index, options));
 }
 
-Weights make_weights(const State& state, const Matrix& values, const std::string& encoding) {
+Weights make_weights(const State& state, const Matrix& values, const std::string& encoding,
+                     const std::optional<std::vector<uint32_t>>& crossbars) {
     if (values.ndim() != 2) throw nb::value_error("weights: expected a matrix of two dimensions [inputs, outputs]");
     sidra_weights_options options{};
     if (encoding == "differential") options.encoding = SIDRA_WEIGHTS_DIFFERENTIAL;
@@ -118,6 +119,15 @@ Weights make_weights(const State& state, const Matrix& values, const std::string
     else if (encoding != "auto")
         throw nb::value_error(
             ("encoding \"" + encoding + "\" is none of \"auto\", \"differential\", \"offset\"").c_str());
+    if (crossbars) {
+        if (encoding == "auto")
+            throw nb::value_error(
+                "weights: `crossbars` needs the encoding \"differential\" or \"offset\", which says how many there "
+                "are");
+        if (crossbars->empty()) throw nb::value_error("weights: `crossbars` is empty; None lets the driver choose");
+        options.crossbars = crossbars->data();
+        options.crossbar_count = static_cast<uint32_t>(crossbars->size());
+    }
     const auto k = static_cast<uint32_t>(values.shape(0)), n = static_cast<uint32_t>(values.shape(1));
     if (values.dtype() == nb::dtype<float>())
         return {state,
@@ -167,6 +177,12 @@ NB_MODULE(_core, m) {
     nb::class_<Weights>(m, "Weights")
         .def_prop_ro("shape", [](const Weights& weights) { return std::pair(weights.k, weights.n); })
         .def_prop_ro("crossbars", [](const Weights& weights) { return weights.weights.info().crossbars; })
+        .def_prop_ro("grid",
+                     [](const Weights& weights) {
+                         const sidra_weights_info info = weights.weights.info();
+                         return std::pair(info.tile_rows, info.tile_cols);
+                     })
+        .def("crossbar_numbers", [](const Weights& weights) { return weights.weights.crossbars(); })
         .def_prop_ro("programmed", [](const Weights& weights) { return weights.weights.info().programmed; })
         .def_prop_ro("encoding",
                      [](const Weights& weights) {
@@ -277,7 +293,7 @@ NB_MODULE(_core, m) {
             return Stream{state, sidra::Stream(state->context)};
         },
         "device"_a);
-    m.def("weights", &make_weights, "device"_a, "values"_a, "encoding"_a);
+    m.def("weights", &make_weights, "device"_a, "values"_a, "encoding"_a, "crossbars"_a.none());
     m.def(
         "open_weights",
         [](const State& state, const std::string& name) {

@@ -23,9 +23,10 @@ from ._compile import compile
 from ._compiled import Compiled, Tensor, Variant, load
 from ._core import CompileError, Error, Graph, TargetMissed, Weights, device_count
 from ._device import Buffer, Device, Stream, crossbar_mvm
+from ._layout import Layout
 
-__all__ = ["Buffer", "Chip", "Chips", "CompileError", "Compiled", "DeployedModel", "DeployedPipeline", "Device", "Error", "Graph", "Stream", "TargetMissed",
-           "Tensor", "Variant", "Weights", "compile", "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
+__all__ = ["Buffer", "Chip", "Chips", "CompileError", "Compiled", "DeployedModel", "DeployedPipeline", "Device", "Error", "Graph", "Layout", "Stream",
+           "TargetMissed", "Tensor", "Variant", "Weights", "compile", "crossbar_mvm", "device_count", "load", "register_pytorch_backend", "training"]
 __version__ = "2.0.0"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._core import Graph, Weights
+from ._layout import Layout
 
 
 class Buffer:
@@ -128,15 +129,26 @@ class Device:
     def stream(self) -> Stream:
         return Stream(_core.stream(self._core))
 
-    def weights(self, values: Any, *, encoding: str = "auto", program: bool = True) -> Weights:
-        """A matrix [inputs, outputs] on crossbars: int8 values as they are, or float32, which is quantised for each column. program: also
-        writes the cells, and waits; otherwise Stream.program() does that."""
-        weights = _core.weights(self._core, values, encoding)
+    def weights(self, values: Any, *, encoding: str = "auto", crossbars: Optional[Sequence[int]] = None, program: bool = True) -> Weights:
+        """A matrix [inputs, outputs] on crossbars: int8 values as they are, or float32, which is quantised for each column. crossbars: those that the
+        tiles take, row by row, which needs an encoding that is not "auto"; None: the driver chooses. program: also writes the cells, and waits;
+        otherwise Stream.program() does that."""
+        numbers = None if crossbars is None else list(crossbars)
+        if numbers and not all(0 <= number < 2**32 for number in numbers):
+            raise ValueError(f"weights: crossbars are numbered from 0 on, so {numbers} cannot be")
+        weights = _core.weights(self._core, values, encoding, numbers)
         if program:
             stream = self.stream()
             stream.program(weights)
             stream.synchronize()
         return weights
+
+    def layout(self, weights: Weights) -> Layout:
+        """How a matrix lies on this device's crossbars."""
+        rows, columns = weights.grid
+        numbers = weights.crossbar_numbers()
+        tile = self.info["rows"], self.info["columns"] // (2 if weights.encoding == "differential" else 1)
+        return Layout(weights.shape, weights.encoding, tile, tuple(tuple(numbers[row * columns:(row + 1) * columns]) for row in range(rows)))
 
     def open_weights(self, name: str) -> Weights:
         """Weights that were published under a name."""

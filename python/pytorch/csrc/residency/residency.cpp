@@ -65,13 +65,20 @@ struct Owned final : Resident {
     std::vector<c10::StreamId> users;   // streams that program it or compute with it
 };
 
+// Where and how a matrix shall lie.
+struct Wish {
+    sidra_weights_encoding encoding = SIDRA_WEIGHTS_AUTO;
+    std::span<const uint32_t> crossbars = {};  // of each tile; none: the driver chooses
+};
+
 struct Entry {
     std::shared_ptr<Owned> owned;  // null: not on crossbars
     uint64_t generation = 0;       // of the content on crossbars, or of the last time it was seen
     uint64_t hash = 0;             // of that content, if that is checked
     uint64_t uses = 0, programs = 0, used_at = 0;
     uint32_t went_stale = 0;
-    bool pinned = false, full = false;  // full: there was no room at this generation
+    bool pinned = false, full = false;                     // full: there was no room at this generation
+    sidra_weights_encoding encoding = SIDRA_WEIGHTS_AUTO;  // that set_layout() has asked for
 };
 
 struct Table {
@@ -82,6 +89,12 @@ struct Table {
 Table& table_of(c10::DeviceIndex index) {
     static auto* const all = new std::array<Table, 64>;
     return (*all)[static_cast<size_t>(index)];
+}
+
+// Call it with the table's lock. From now on the end of the block is the end of its entries.
+Entry& entry_of(Table& table, const Key& key, Block& block) {
+    block.programmed.store(true, std::memory_order_relaxed);
+    return table.entries[key];
 }
 
 std::optional<Key> key_of(const at::Tensor& weight, Block** block) {
@@ -118,8 +131,9 @@ void record_programming(Owned& owned) {
     check(sidra_event_record(owned.programmed, current_stream(owned.index)));
 }
 
-// Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`).
-std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
+// Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`). Throws if the
+// crossbars that were wished for cannot be had.
+std::shared_ptr<Owned> make(const at::Tensor& matrix, const Wish& wish, bool* full) {
     const c10::DeviceIndex index = matrix.device().index();
     synchronize_current_stream(index);
     const at::Tensor values = matrix_of(cpu_alias(matrix));
@@ -134,11 +148,15 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     owned->zeros = {owned->tables, size_t{n} * 8};
     std::vector<int8_t> codes;
     if (!quantise(values, *owned, codes)) return nullptr;
+    auto options = SIDRA_INIT(sidra_weights_options);
+    options.encoding = wish.encoding;
+    options.crossbars = wish.crossbars.empty() ? nullptr : wish.crossbars.data();
+    options.crossbar_count = static_cast<uint32_t>(wish.crossbars.size());
     const sidra_status status =
-        sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, nullptr, &owned->weights);
+        sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, &options, &owned->weights);
     // LIMIT: the context has as many matrices as it can have.
-    if (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT ||
-        status == SIDRA_ERROR_INVALID_ARGUMENT) {
+    if (wish.crossbars.empty() && (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_LIMIT ||
+                                   status == SIDRA_ERROR_INVALID_ARGUMENT)) {
         *full = true;
         return nullptr;
     }
@@ -167,15 +185,29 @@ bool renew(const std::shared_ptr<Owned>& owned, const at::Tensor& matrix) {
     return true;
 }
 
+sidra_weights_info info_of(const Resident& resident) {
+    auto info = SIDRA_INIT(sidra_weights_info);
+    check(sidra_weights_get_info(resident.weights, &info));
+    return info;
+}
+
+std::vector<uint32_t> crossbars_of(const Resident& resident) {
+    std::vector<uint32_t> crossbars(info_of(resident).crossbars);
+    auto count = static_cast<uint32_t>(crossbars.size());
+    check(sidra_weights_crossbars(resident.weights, crossbars.data(), &count));
+    return crossbars;
+}
+
 // Whether the matrix could be on crossbars if nothing was there but what is pinned.
-bool could_fit(const Table& table, const Entry* self, const Key& key, c10::DeviceIndex index) {
+bool could_fit(const Table& table, const Entry* self, const Key& key, sidra_weights_encoding encoding,
+               c10::DeviceIndex index) {
     auto info = SIDRA_INIT(sidra_device_info);
     check(sidra_device_get_info(device(index).device().get(), &info));
     const auto tiles = [](int64_t size, uint32_t tile) { return (static_cast<uint64_t>(size) + tile - 1) / tile; };
-    uint64_t needed = tiles(inputs_of(key), info.rows) * tiles(outputs_of(key), info.cols);
+    const uint32_t columns = encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? info.cols / 2 : info.cols;
+    uint64_t needed = tiles(inputs_of(key), info.rows) * tiles(outputs_of(key), columns);
     for (const auto& [other, entry] : table.entries) {
-        if (&entry != self && entry.owned && entry.pinned)
-            needed += tiles(inputs_of(other), info.rows) * tiles(outputs_of(other), info.cols);
+        if (&entry != self && entry.owned && entry.pinned) needed += info_of(*entry.owned).crossbars;
     }
     return needed <= info.crossbars_total;
 }
@@ -192,22 +224,47 @@ bool evict_one(Table& table, const Entry* keep) {
     return true;
 }
 
+void count_programming(Table& table, Entry& entry, const at::Tensor& matrix) {
+    ++entry.programs;
+    entry.used_at = ++table.clock;  // the next ones do not take its room at once
+    if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
+}
+
 // Under the table's lock.
-void program_entry(Table& table, const Key& key, Entry& entry, Block& block, const at::Tensor& matrix,
-                   uint64_t generation) {
+void program_entry(Table& table, const Key& key, Entry& entry, const at::Tensor& matrix, uint64_t generation) {
     entry.generation = generation;
     if (!renew(entry.owned, matrix)) {
         entry.owned.reset();
         bool full = false;
-        entry.full = !could_fit(table, &entry, key, matrix.device().index());
+        entry.full = !could_fit(table, &entry, key, entry.encoding, matrix.device().index());
         if (entry.full) return;
-        while (!(entry.owned = make(matrix, &full)) && full && evict_one(table, &entry)) full = false;
+        while (!(entry.owned = make(matrix, {entry.encoding}, &full)) && full && evict_one(table, &entry)) full = false;
         entry.full = !entry.owned;
         if (!entry.owned) return;
     }
-    ++entry.programs;
-    block.programmed.store(true, std::memory_order_relaxed);
-    if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
+    count_programming(table, entry, matrix);
+}
+
+// Which matrices of the table have crossbars that are wished for, for a message.
+std::string holders(const Table& table, const Entry& self, std::span<const uint32_t> wished) {
+    std::string text;
+    for (const auto& [key, entry] : table.entries) {
+        if (!entry.owned) continue;
+        for (const uint32_t crossbar : crossbars_of(*entry.owned)) {
+            if (std::find(wished.begin(), wished.end(), crossbar) == wished.end()) continue;
+            text += c10::str("\nCrossbar ", crossbar, " has ",
+                             &entry == &self ? std::string("this matrix itself")
+                                             : c10::str("a matrix of ", inputs_of(key), " x ", outputs_of(key)),
+                             "; torch.sidra.release() takes it off.");
+        }
+    }
+    return text;
+}
+
+// Whether it lies as it shall.
+bool lies_so(const Resident& resident, const Wish& wish) {
+    if (wish.encoding != SIDRA_WEIGHTS_AUTO && info_of(resident).encoding != wish.encoding) return false;
+    return wish.crossbars.empty() || std::ranges::equal(crossbars_of(resident), wish.crossbars);
 }
 
 // The calling thread's stream computes with the cells from now on, and not before another one has programmed them.
@@ -238,8 +295,7 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
 
     Table& table = table_of(index);
     const std::lock_guard guard(table.lock);
-    Entry& entry = table.entries[*key];
-    block->programmed.store(true, std::memory_order_relaxed);
+    Entry& entry = entry_of(table, *key, *block);
     if (entry.owned && entry.generation != generation) {
         entry.owned.reset();
         ++entry.went_stale;
@@ -256,7 +312,7 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
             if (again) return nullptr;
         }
         if (entry.full || entry.went_stale > kStaleMax) return nullptr;
-        program_entry(table, *key, entry, *block, matrix, generation);
+        program_entry(table, *key, entry, matrix, generation);
         if (!entry.owned) return nullptr;
     }
     if (checking.load(std::memory_order_relaxed)) {
@@ -281,13 +337,71 @@ bool program(const at::Tensor& matrix, std::string* why) {
     }
     Table& table = table_of(matrix.device().index());
     const std::lock_guard guard(table.lock);
-    Entry& entry = table.entries[*key];
+    Entry& entry = entry_of(table, *key, *block);
     const uint64_t generation = block->generation.load(std::memory_order_relaxed);
     entry.went_stale = 0;
-    if (!entry.owned || entry.generation != generation) program_entry(table, *key, entry, *block, matrix, generation);
+    if (!entry.owned || entry.generation != generation) program_entry(table, *key, entry, matrix, generation);
     entry.pinned = entry.owned != nullptr;
     if (!entry.owned) *why = "no crossbars are free for it, or it has values that are not finite";
     return entry.pinned;
+}
+
+std::optional<Layout> layout_of(const at::Tensor& matrix) {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    if (!key) return std::nullopt;
+    Table& table = table_of(matrix.device().index());
+    const std::lock_guard guard(table.lock);
+    const auto found = table.entries.find(*key);
+    if (found == table.entries.end() || !found->second.owned ||
+        found->second.generation != block->generation.load(std::memory_order_relaxed))
+        return std::nullopt;
+    const sidra_weights_info info = info_of(*found->second.owned);
+    return Layout{info.k, info.n, info.encoding, info.tile_rows, info.tile_cols, crossbars_of(*found->second.owned)};
+}
+
+void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::span<const uint32_t> crossbars,
+                bool pin) {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    TORCH_CHECK(key, "it is not a matrix in the memory of a sidra device");
+    Table& table = table_of(matrix.device().index());
+    const std::lock_guard guard(table.lock);
+    Entry& entry = entry_of(table, *key, *block);
+    const uint64_t generation = block->generation.load(std::memory_order_relaxed);
+    const bool current = entry.owned && entry.generation == generation;
+    Wish wish{encoding, crossbars};
+    if (encoding == SIDRA_WEIGHTS_AUTO && !crossbars.empty())
+        wish.encoding = current                                ? info_of(*entry.owned).encoding
+                        : entry.encoding != SIDRA_WEIGHTS_AUTO ? entry.encoding
+                                                               : SIDRA_WEIGHTS_DIFFERENTIAL;
+    if (!current || !lies_so(*entry.owned, wish)) {
+        // Until it is sure that there are crossbars, everything stays as it is.
+        if (crossbars.empty()) {
+            const sidra_weights_encoding wanted = wish.encoding != SIDRA_WEIGHTS_AUTO ? wish.encoding : entry.encoding;
+            TORCH_CHECK(could_fit(table, &entry, *key, wanted, matrix.device().index()),
+                        "it needs more crossbars than the device has beside pinned matrices");
+            entry.encoding = wanted;
+            if (entry.owned && !lies_so(*entry.owned, wish)) entry.owned.reset();
+            program_entry(table, *key, entry, matrix, generation);
+            TORCH_CHECK(entry.owned, "no crossbars are free for it, or it has values that are not finite");
+        } else {
+            bool full = false;
+            std::shared_ptr<Owned> made;
+            try {
+                made = make(matrix, wish, &full);
+            } catch (const c10::Error& error) {
+                TORCH_CHECK(false, error.what_without_backtrace(), holders(table, entry, crossbars));
+            }
+            TORCH_CHECK(made, "it has values that are not finite");
+            entry.owned = std::move(made);
+            entry.generation = generation;
+            entry.encoding = wish.encoding;
+            count_programming(table, entry, matrix);
+        }
+        entry.went_stale = 0;
+    }
+    entry.pinned = pin;
 }
 
 void release(const at::Tensor& matrix) {
@@ -311,8 +425,7 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
         row.pinned = entry.pinned, row.is_volatile = entry.went_stale > kStaleMax;
         row.stale = !entry.owned;
         if (entry.owned) {
-            auto info = SIDRA_INIT(sidra_weights_info);
-            check(sidra_weights_get_info(entry.owned->weights, &info));
+            const sidra_weights_info info = info_of(*entry.owned);
             row.crossbars = info.crossbars;
             row.program_device_ps = info.program_device_ps, row.program_energy_pj = info.program_energy_pj;
             for (uint32_t tile = 0; tile < info.tile_rows * info.tile_cols; ++tile) {

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,21 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix);
 // resident; `why` says why not.
 bool program(const at::Tensor& matrix, std::string* why);
 void release(const at::Tensor& matrix);
+
+// How a matrix lies on crossbars.
+struct Layout {
+    uint32_t k, n;
+    sidra_weights_encoding encoding;
+    uint32_t tile_rows, tile_cols;    // the grid of tiles
+    std::vector<uint32_t> crossbars;  // of each tile, row by row
+};
+// None: it is not on crossbars with its present content.
+std::optional<Layout> layout_of(const at::Tensor& matrix);
+// For torch.sidra.set_layout(): programs the matrix with this encoding (AUTO: as it is, or was) on these crossbars
+// (none: the driver chooses), if it does not lie so already. The encoding holds for later programmings, too. Throws if
+// that is not possible; where the crossbars were given, the matrix then stays as it was.
+void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::span<const uint32_t> crossbars,
+                bool pin);
 
 struct ResidencyRow {
     uint64_t uid;
