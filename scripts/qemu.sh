@@ -59,6 +59,7 @@ description() { # the downloaded source package, if any
 
 mirror() {
     if [[ -n ${SIDRA_DEBIAN_MIRROR:-} ]]; then
+        [[ $SIDRA_DEBIAN_MIRROR == *:* ]] || fail "SIDRA_DEBIAN_MIRROR=\"$SIDRA_DEBIAN_MIRROR\" is no URI; it looks like http://deb.debian.org/debian"
         echo "$SIDRA_DEBIAN_MIRROR"
         return
     fi

@@ -40,6 +40,7 @@ can_make_roots() {
 debian_archives() { # suite...
     local lines suite
     if [[ -n ${SIDRA_DEBIAN_MIRROR:-} ]]; then
+        [[ $SIDRA_DEBIAN_MIRROR == *:* ]] || fail "SIDRA_DEBIAN_MIRROR=\"$SIDRA_DEBIAN_MIRROR\" is no URI; it looks like http://deb.debian.org/debian"
         for suite in "$@"; do printf 'deb %s %s main\n' "$SIDRA_DEBIAN_MIRROR" "$suite"; done
         return
     fi

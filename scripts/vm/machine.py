@@ -296,6 +296,8 @@ def debug_kernel():
 def qemu_binary():
     """The QEMU of this tree, built if necessary; SIDRA_QEMU=FILE: that binary."""
     if given := os.environ.get("SIDRA_QEMU"):
+        if not os.access(given, os.X_OK):
+            fail(f'SIDRA_QEMU="{given}": there is no such program')
         return given
     script = CHECKOUT / "scripts/qemu.sh"
     if not script.exists():

@@ -506,6 +506,13 @@ TEST_F(NotPublished, SwitchedOff) {
     EXPECT_FALSE(fs::exists(folder()));
 }
 
+TEST_F(Publish, OnlyZeroSwitchesItOff) {
+    setenv("SIDRA_PUBLISH", "no", 1);
+    Chip chip;
+    chip.works();
+    EXPECT_EQ(names().size(), 1u);
+}
+
 TEST_F(NotPublished, NoFolder) {
     setenv("XDG_RUNTIME_DIR", (run_ + "/not/there").c_str(), 1);
     nothing_is();

@@ -274,15 +274,17 @@ def reset_fallbacks() -> None:
 
 
 def _set_up_from_environment(environment: Mapping[str, str]) -> None:
-    mode = environment.get("SIDRA_FALLBACK", "warn")
-    set_fallback(mode if mode in FALLBACK_MODES else "warn")
-    if mode not in FALLBACK_MODES:
-        print(f'sidra: SIDRA_FALLBACK="{mode}" is none of {", ".join(FALLBACK_MODES)}; taking "warn"', file=sys.stderr)
-    mode = environment.get("SIDRA_MATMUL", "int8")
-    set_matmul_mode(mode if mode in MATMUL_MODES else "int8")
-    if mode not in MATMUL_MODES:
-        print(f'sidra: SIDRA_MATMUL="{mode}" is none of {", ".join(MATMUL_MODES)}; taking "int8"', file=sys.stderr)
-    _C.set_residency_check(environment.get("SIDRA_CHECK_RESIDENCY", "0") not in ("", "0"))
+    def chosen(given: str, values: tuple[str, ...]) -> str:
+        """The value of a variable; if it has none, or a wrong one, the first of its values."""
+        value = environment.get(given) or values[0]
+        if value in values:
+            return value
+        print(f'sidra: {given}="{value}" is none of {", ".join(values)}; taking "{values[0]}"', file=sys.stderr)
+        return values[0]
+
+    set_fallback(chosen("SIDRA_FALLBACK", FALLBACK_MODES))
+    set_matmul_mode(chosen("SIDRA_MATMUL", MATMUL_MODES))
+    _C.set_residency_check(chosen("SIDRA_CHECK_RESIDENCY", ("0", "1")) == "1")
     os.register_at_fork(after_in_child=_after_fork)
 
 

@@ -126,3 +126,49 @@ error = (results[1] - exact).abs().mean() / exact.abs().mean()
 assert 0.005 < error < 0.5, error
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+ENVIRONMENT = """
+import logging
+import torch
+logging.basicConfig()
+x, weight = torch.randn(2, 8, device="sidra"), torch.randn(8, 8, device="sidra")
+for _ in range(2):
+    torch.nn.functional.linear(x, weight)
+print(torch.sidra.get_matmul_mode(), len(torch.sidra.residency()))
+try:
+    torch.linalg.det(weight)
+except NotImplementedError:
+    print("refused")
+"""
+
+
+def with_environment(**environment):
+    done = subprocess.run([sys.executable, "-c", ENVIRONMENT], check=True, timeout=120, text=True, capture_output=True, env={**os.environ, **environment})
+    return done.stdout.split(), done.stderr
+
+
+def test_variables_of_the_environment():
+    out, err = with_environment(SIDRA_FALLBACK="error", SIDRA_MATMUL="digital", SIDRA_CHECK_RESIDENCY="0")
+    assert out == ["digital", "0", "refused"] and not err, err
+    out, err = with_environment(SIDRA_FALLBACK="silent", SIDRA_MATMUL="", SIDRA_CHECK_RESIDENCY="")
+    assert out == ["int8", "1"] and not err, err
+
+
+def test_wrong_variables_of_the_environment():
+    out, err = with_environment(SIDRA_FALLBACK="loud", SIDRA_MATMUL="int4", SIDRA_CHECK_RESIDENCY="yes")
+    assert out == ["int8", "1"]
+    for line in ('SIDRA_FALLBACK="loud" is none of warn, silent, error; taking "warn"', 'SIDRA_MATMUL="int4" is none of int8, digital, cpu; taking "int8"',
+                 'SIDRA_CHECK_RESIDENCY="yes" is none of 0, 1; taking "0"'):
+        assert f"sidra: {line}\n" in err, err
+
+
+def test_a_folder_for_debugging_that_cannot_be_written_to():
+    code = """
+import torch
+model = torch.nn.Linear(4, 4).to("sidra").eval()
+with torch.no_grad():
+    print(torch.compile(model, backend="sidra")(torch.ones(2, 4, device="sidra")).shape)
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=240, text=True, capture_output=True, env={**os.environ, "SIDRA_DEBUG_DIR": "/dev/null/folder"})
+    assert done.returncode == 0 and done.stdout == "torch.Size([2, 4])\n" and "SIDRA_DEBUG_DIR: " in done.stderr and "/dev/null" in done.stderr, done.stderr
