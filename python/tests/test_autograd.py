@@ -267,3 +267,29 @@ def test_dropout():
     assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
     assert result.detach().cpu().unique().tolist() == pytest.approx([0, 4 / 3]) and abs(result.mean().item() - 1) < 0.01
     assert torch.equal(there.grad.cpu(), result.detach().cpu())
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("loss", [functional.mse_loss, functional.smooth_l1_loss])
+@pytest.mark.filterwarnings("error")
+def test_losses_warn_of_nothing(loss, dtype, reduction):
+    """PyTorch's kernels that are given the result resize it, with a warning."""
+    x, target = torch.randn(5, 1, 7, dtype=dtype), torch.randn(5, 1, 7, dtype=dtype)
+    results = []
+    for device in ("cpu", "sidra"):
+        there = x.to(device).requires_grad_()
+        result = loss(there, target.to(device), reduction=reduction)
+        assert result.dtype == dtype
+        gradient, = torch.autograd.grad(result, there, torch.full_like(result, 3.0))
+        results.append((result.detach().cpu(), gradient.cpu()))
+    for here, there in zip(*results, strict=True):
+        assert here.dtype == there.dtype and torch.allclose(here, there, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_mse_loss_runs_on_the_chip():
+    torch.sidra.reset_fallbacks()
+    x = torch.randn(40, 3, device="sidra", requires_grad=True)
+    functional.mse_loss(x, torch.randn(40, 3, device="sidra")).backward()
+    assert torch.sidra.fallbacks() == []

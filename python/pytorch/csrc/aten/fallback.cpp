@@ -308,9 +308,10 @@ void count_native() { native.fetch_add(1, std::memory_order_relaxed); }
 uint64_t native_calls() { return native.load(); }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
-// Kernels for all devices that ask for a kernel of the device which no other one has.
+// Kernels for all devices that ask for a kernel of the device which no other one has; and one that resizes its result,
+// with a warning, where PyTorch has made it.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    for (const char* name : {"kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"})
+    for (const char* name : {"kaiser_window", "kaiser_window.periodic", "kaiser_window.beta", "smooth_l1_loss"})
         m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
