@@ -8,6 +8,7 @@
 
 #include "aten/fallback.h"
 #include "compiled/entry.h"
+#include "distributed/context.h"
 #include "residency/residency.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -128,6 +129,15 @@ void set_rng_state(int64_t index, const at::Tensor& state) {
 }
 
 }  // namespace
+
+std::string pipeline_stage() {
+    const nb::gil_scoped_acquire acquire_gil;
+    try {
+        return nb::cast<std::string>(nb::module_::import_("sidra_pytorch.distributed").attr("pipeline_stage")());
+    } catch (const std::exception&) {
+        return "";  // the error that it would be part of is more important
+    }
+}
 
 TORCH_LIBRARY_FRAGMENT(sidra, m) {
     m.def("mark_written(Tensor tensor) -> ()", [](const at::Tensor& tensor) { mark_written(tensor); });

@@ -2,6 +2,7 @@
 """What a rank of test_distributed.py does: `ranks.py FOLDER PART[:ARGUMENT] ...`, with RANK and WORLD_SIZE in the environment. Results go into the
 folder."""
 import datetime
+import itertools
 import os
 import pathlib
 import signal
@@ -225,10 +226,40 @@ def waiting(folder, operation):
      "future": lambda: dist.all_reduce(x, async_op=True).get_future().wait()}[operation]()
 
 
+class OnTwoChips(nn.Module):
+    """Half of a stage on each chip of this process."""
+
+    def __init__(self, stage):
+        super().__init__()
+        half = len(stage) // 2
+        self.first, self.second = stage[:half].to("sidra:0"), stage[half:].to("sidra:1")
+
+    def forward(self, x):
+        return self.second(self.first(x).to("sidra:1")).to("sidra:0")
+
+
+def hosts(folder, steps):
+    """A pipeline over machines with two chips each. So many steps, or until something fails."""
+    model, (x, _) = OnTwoChips(stage_of(network().eval(), RANK, SIZE)), batch()
+    torch.sidra.program(model.first)
+    torch.sidra.program(model.second)
+    # All ranks are there by now, so the timeout of this group is that of a step.
+    group = dist.new_group(timeout=datetime.timedelta(seconds=10))
+    schedule = ScheduleGPipe(PipelineStage(model, RANK, SIZE, torch.device("sidra:0"), group=group), MICROBATCHES)
+    with torch.no_grad():
+        for step in itertools.count() if steps == "endless" else range(int(steps)):
+            y = schedule.step(*([x.to("sidra:0")] if RANK == 0 else []))
+            if step == 2:
+                (folder / f"ready.{RANK}").touch()
+    assert all(len(torch.sidra.residency(device)) == 2 for device in (0, 1))
+    if RANK == SIZE - 1:
+        torch.save(y.cpu(), folder / "hosts.pt")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    dist.init_process_group("sidra", init_method=f"file://{folder / 'store'}", rank=RANK, world_size=SIZE,
-                            timeout=datetime.timedelta(seconds=180))
+    method = "env://" if "MASTER_ADDR" in os.environ else f"file://{folder / 'store'}"
+    dist.init_process_group("sidra", init_method=method, rank=RANK, world_size=SIZE, timeout=datetime.timedelta(seconds=180))
     for part in sys.argv[2:]:
         name, *arguments = part.split(":")
         globals()[name](folder, *arguments)

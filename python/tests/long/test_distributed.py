@@ -93,7 +93,7 @@ def test_a_killed_rank_is_an_exception_of_the_others(tmp_path):
     assert ended[1][0] == -signal.SIGKILL
     for rank, neighbour in ((0, 1), (2, 1), (3, 2)):
         code, text = ended[rank]
-        assert code == 1 and names(text, rank, f"rank {neighbour}", "Float[4, 24]", "failed"), text
+        assert code == 1 and names(text, rank, f"stage {rank} of 4: ", f"rank {neighbour}", "Float[4, 24]", "failed", "Rank 1 at 127.0.0.1 has ended."), text
 
 
 def test_a_rank_that_stands_still_is_an_exception_of_the_others(tmp_path):
@@ -104,7 +104,7 @@ def test_a_rank_that_stands_still_is_an_exception_of_the_others(tmp_path):
         processes[1].kill()
         processes[1].communicate()
     for rank, (code, text) in zip((0, 2), ended, strict=True):
-        assert code == 1 and names(text, rank, "rank 1", "imed out"), text
+        assert code == 1 and names(text, rank, "rank 1", "imed out") and "Rank 1 at" not in text, text  # its process is there
 
 
 def test_a_lost_chip_ends_the_pipeline(tmp_path):
@@ -129,4 +129,4 @@ def test_the_examples_of_the_page(tmp_path):
 def test_a_killed_rank_in_a_collective_operation(operation, tmp_path):
     ended = end(start(2, tmp_path, f"waiting:{operation}"), 240)
     assert ended[1][0] == -signal.SIGKILL
-    assert ended[0][0] == 1 and names(ended[0][1], 0, operation.replace("future", "all_reduce"), "failed"), ended[0][1]
+    assert ended[0][0] == 1 and names(ended[0][1], 0, operation.replace("future", "all_reduce"), "failed", "Rank 1 at 127.0.0.1 has ended."), ended[0][1]

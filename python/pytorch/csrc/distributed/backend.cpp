@@ -12,6 +12,8 @@
 #include <sstream>
 
 #include "aten/alias.h"
+#include "distributed/context.h"
+#include "distributed/peers.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -68,24 +70,35 @@ std::string shapes(const Tensors& tensors) {
     return text.str();
 }
 
-// Throws what gloo threw, with the operation before it. What PyTorch threw is about the arguments.
+using Peers = std::shared_ptr<const std::vector<Peer>>;
+
+// An operation, for errors.
+struct Operation {
+    int64_t rank;
+    std::string what;
+    Peers others;
+};
+
+// Throws what gloo threw, with the operation before it, and the ranks that are gone behind it. What PyTorch threw is
+// about the arguments. stage: of the calling thread, if it is one that Python knows.
 template <typename F>
-auto named(const std::string& operation, F&& call) {
+auto named(const Operation& operation, F&& call, std::string (*stage)() = pipeline_stage) {
     try {
         return call();
     } catch (const c10::Error&) {
         throw;
     } catch (const std::exception& error) {
-        TORCH_CHECK_WITH(DistBackendError, false, "torch.distributed: ", operation, " failed: ", error.what(),
-                         "\nIf another rank has ended, or does not take part in time, the first error of all ranks has "
-                         "the reason, and this process group cannot go on: start its ranks again.");
+        TORCH_CHECK_WITH(DistBackendError, false, "torch.distributed: rank ", operation.rank, ": ", stage(),
+                         operation.what, " failed: ", error.what(), about_peers(*operation.others),
+                         "\nThe first error of all ranks has the reason. This process group cannot go on: start its "
+                         "ranks again.");
     }
 }
 
 // An operation under way.
 class HostWork final : public c10d::Work {
    public:
-    HostWork(WorkPtr work, c10d::OpType type, std::string operation, Tensors outputs)
+    HostWork(WorkPtr work, c10d::OpType type, Operation operation, Tensors outputs)
         : Work(-1, type), work_(std::move(work)), operation_(std::move(operation)), outputs_(std::move(outputs)) {}
 
     bool isCompleted() override { return work_->isCompleted(); }
@@ -121,10 +134,11 @@ class HostWork final : public c10d::Work {
     }
 
    private:
-    static std::exception_ptr renamed(const std::string& operation, const std::exception_ptr& thrown) {
+    static std::exception_ptr renamed(const Operation& operation, const std::exception_ptr& thrown) {
         if (!thrown) return thrown;
         try {
-            named(operation, [&] { std::rethrow_exception(thrown); });
+            named(
+                operation, [&] { std::rethrow_exception(thrown); }, [] { return std::string(); });
         } catch (...) {
             return std::current_exception();
         }
@@ -132,14 +146,17 @@ class HostWork final : public c10d::Work {
     }
 
     const WorkPtr work_;
-    const std::string operation_;
+    const Operation operation_;
     const Tensors outputs_;
 };
 
 class HostBackend final : public c10d::Backend {
    public:
-    HostBackend(c10::intrusive_ptr<Backend> host, std::vector<int64_t> global_ranks)
-        : Backend(host->getRank(), host->getSize()), host_(std::move(host)), global_ranks_(std::move(global_ranks)) {}
+    HostBackend(c10::intrusive_ptr<Backend> host, std::vector<int64_t> global_ranks, std::vector<Peer> others)
+        : Backend(host->getRank(), host->getSize()),
+          host_(std::move(host)),
+          global_ranks_(std::move(global_ranks)),
+          others_(std::make_shared<const std::vector<Peer>>(std::move(others))) {}
 
     const std::string getBackendName() const override { return "sidra"; }
     void setSequenceNumberForGroup() override { host_->setSequenceNumberForGroup(); }
@@ -258,36 +275,44 @@ class HostBackend final : public c10d::Backend {
         return begin(c10d::OpType::BARRIER, "barrier", {}, {}, [&](Tensors&) { return host_->barrier(options); });
     }
     void monitoredBarrier(const c10d::BarrierOptions& options, bool all_ranks) override {
-        named("rank " + name(getRank()) + ": monitored_barrier", [&] { host_->monitoredBarrier(options, all_ranks); });
+        named(Operation{number(getRank()), "monitored_barrier", others_},
+              [&] { host_->monitoredBarrier(options, all_ranks); });
     }
 
    private:
     // The rank in the default group, by which its user knows it.
-    std::string name(int64_t rank) const {
+    int64_t number(int64_t rank) const {
         const auto at = static_cast<size_t>(rank);
-        return std::to_string(rank >= 0 && at < global_ranks_.size() ? global_ranks_[at] : rank);
+        return rank >= 0 && at < global_ranks_.size() ? global_ranks_[at] : rank;
     }
+    std::string name(int64_t rank) const { return std::to_string(number(rank)); }
     static std::string tagged(int tag) { return tag == 0 ? "" : ", tag " + std::to_string(tag); }
 
     template <typename F>
-    WorkPtr begin(c10d::OpType type, const std::string& operation, const Tensors& given, const Tensors& outputs,
-                  F&& call) {
+    WorkPtr begin(c10d::OpType type, std::string what, const Tensors& given, const Tensors& outputs, F&& call) {
         Tensors host = host_of(given);
-        std::string text = "rank " + name(getRank()) + ": " + operation;
-        if (!given.empty()) text += " (" + shapes(given) + ")";
-        WorkPtr work = named(text, [&] { return call(host); });
+        if (!given.empty()) what += " (" + shapes(given) + ")";
+        Operation operation{number(getRank()), std::move(what), others_};
+        WorkPtr work = named(operation, [&] { return call(host); });
         will_be_written(outputs);
-        return c10::make_intrusive<HostWork>(std::move(work), type, std::move(text), outputs);
+        return c10::make_intrusive<HostWork>(std::move(work), type, std::move(operation), outputs);
     }
 
     const c10::intrusive_ptr<Backend> host_;
     const std::vector<int64_t> global_ranks_;
+    const Peers others_;
 };
 
-// Gives the group a backend for the device, over the one that it has for the CPU.
-void use_host_backend(const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::IntArrayRef global_ranks) {
+// Gives the group a backend for the device, over the one that it has for the CPU. hosts and ports: where the other
+// ranks listen, whose numbers are in `ranks`.
+void use_host_backend(const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::IntArrayRef global_ranks,
+                      c10::IntArrayRef ranks, const std::vector<std::string>& hosts, c10::IntArrayRef ports) {
+    std::vector<Peer> others;
+    for (size_t i = 0; i < ranks.size(); ++i)
+        others.push_back({ranks[i], hosts.at(i), static_cast<uint16_t>(ports[i])});
     group->setBackend(c10::DeviceType::PrivateUse1, c10d::ProcessGroup::BackendType::CUSTOM,
-                      c10::make_intrusive<HostBackend>(group->getBackend(c10::DeviceType::CPU), global_ranks.vec()));
+                      c10::make_intrusive<HostBackend>(group->getBackend(c10::DeviceType::CPU), global_ranks.vec(),
+                                                       std::move(others)));
 }
 
 TORCH_LIBRARY_FRAGMENT(sidra, m) { m.def("use_host_backend", use_host_backend); }
