@@ -195,6 +195,26 @@ def test_generation(make):
         assert torch.equal(model.generate(**moved(inputs), **options).cpu(), expected)
 
 
+@pytest.mark.parametrize("attention", ["sdpa", "paged|eager"])
+def test_generation_in_continuous_batches(attention):
+    """Requests of different lengths share steps and pages of a cache; more of them than pages, so that some wait."""
+    model = llama()[0].eval()
+    prompts = [tokens(200, size).tolist() for size in (4, 3, 20, 2, 9, 17)]
+    options = transformers.GenerationConfig(max_new_tokens=8, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    expected = [model.generate(torch.tensor([prompt]), generation_config=options)[0, len(prompt):].tolist() for prompt in prompts]
+    model.to("sidra:0").set_attn_implementation(attention)
+    batching = transformers.ContinuousBatchingConfig(num_blocks=8, page_size=8, max_batch_tokens=32)
+
+    def generated():
+        results = model.generate_batch(prompts, generation_config=options, continuous_batching_config=batching, progress_bar=False)
+        return [results[name].generated_tokens for name in sorted(results, key=lambda name: int(name.rpartition("_")[2]))]
+
+    with torch.sidra.matmul_mode("digital"):
+        assert generated() == expected
+    generated()
+    assert sum(row["resident"] and row["uses"] > 0 for row in torch.sidra.residency()) >= 2 * 7  # the layers' products, on crossbars
+
+
 def test_a_training_step():
     model, inputs = bert()
     there = bert()[0]
