@@ -144,8 +144,7 @@ int sidra_chip_init(struct sidra_device *sdev)
 	    !chip->info.queues_per_context || chip->info.va_bits != SIDRA_VA_BITS ||
 	    chip->info.nvm_size < SIDRA_NVM_DATA_OFFSET) {
 		drm_err(&sdev->drm,
-			"the chip's registers report a geometry that this driver does not "
-			"support\n");
+			"the chip's registers report a geometry that this driver does not support\n");
 		return -EPROTO;
 	}
 	return 0;

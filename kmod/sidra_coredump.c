@@ -57,8 +57,7 @@ static void sidra_coredump_put_queue(struct seq_buf *text, struct sidra_queue *q
 	    index = READ_ONCE(*sidra_queue_index(queue));
 
 	seq_buf_printf(text,
-		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu "
-		       "progress=%llu parked=%u",
+		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu progress=%llu parked=%u",
 		       queue->slot, queue->number, queue->kind, queue->ring_log2, queue->priority,
 		       sidra_point_run_state(&queue->point), timeline, index,
 		       READ_ONCE(state->progress), READ_ONCE(state->parked));

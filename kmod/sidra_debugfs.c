@@ -135,8 +135,7 @@ static void sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx
 	xa_for_each(&ctx->vm->bindings, index, entry)
 		bindings++;
 	seq_printf(m,
-		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u "
-		   "buffers=%u tables=%llu\n",
+		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
 		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok",
 		   ctx->fault.cause, queues, weights, bindings, ctx->vm->ptab.tables);
 }
@@ -153,8 +152,7 @@ static void sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 
 	xa_for_each(&ctx->queues, number, queue)
 		seq_printf(m,
-			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u "
-			   "timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
+			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
 			   queue->slot, queue->number,
 			   queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
 			   sidra_queue_capacity(queue), sidra_point_run_state(&queue->point),

@@ -27,8 +27,7 @@ void sidra_firmware_connect(struct sidra_device *sdev)
 static int sidra_firmware_refused(struct sidra_device *sdev, u32 mailbox)
 {
 	drm_warn(&sdev->drm,
-		 "the firmware has mailbox version %u.%u, this driver has %u.%u: the firmware is "
-		 "not used\n",
+		 "the firmware has mailbox version %u.%u, this driver has %u.%u: the firmware is not used\n",
 		 mailbox >> 16, mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16,
 		 SIDRA_MAILBOX_VERSION & 0xffff);
 	return -EPROTO;

@@ -155,8 +155,7 @@ static int sidra_mailbox_take_and_record(struct sidra_device *sdev, struct sidra
 	if (ret == -EPROTO) {
 		box->broken = true;
 		drm_warn(&sdev->drm,
-			 "the firmware sent a reply without a request: it is not used until it "
-			 "restarts\n");
+			 "the firmware sent a reply without a request: it is not used until it restarts\n");
 	}
 	return ret;
 }

@@ -89,8 +89,7 @@ static ssize_t firmware_activate_store(struct device *node, struct device_attrib
 	sidra_query_forget(&sdev->manage.slots);
 	if (ret == -ENODATA)
 		drm_err(&sdev->drm,
-			"the other slot has no valid image: the next reset starts the same "
-			"firmware\n");
+			"the other slot has no valid image: the next reset starts the same firmware\n");
 	if (ret)
 		return ret;
 	drm_info(&sdev->drm, "the next reset of the device tries the firmware in slot %s\n",

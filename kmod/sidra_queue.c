@@ -239,9 +239,10 @@ void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		sidra_queue_clear_entry(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
-		/* Hide the suspend from its owner */
-		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)
+		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED) {
+			/* Hides the suspend from its owner, who acquires the run state. */
 			smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_RUNNING);
+		}
 		sidra_queue_install(ctx, queue, sidra_point_timeline(&queue->point));
 	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)

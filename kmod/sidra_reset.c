@@ -159,8 +159,7 @@ void sidra_suspend_device(struct sidra_device *sdev)
 		if (!ctx || ctx->lost || (back && sidra_ctx_drained(ctx)))
 			continue;
 		drm_notice(&sdev->drm,
-			   "context %u is lost: its queues were not empty %u ms after the suspend "
-			   "began\n",
+			   "context %u is lost: its queues were not empty %u ms after the suspend began\n",
 			   slot, drain_timeout_ms);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
 		sidra_event_context_lost(sdev, slot, SIDRA_FAULT_RESET);
@@ -182,8 +181,7 @@ int sidra_resume_device(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->lock);
 	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
 		drm_err(&sdev->drm,
-			"the chip is not ready after a suspend or bus reset: calls fail with "
-			"-ENODEV until it is\n");
+			"the chip is not ready after a suspend or bus reset: calls fail with -ENODEV until it is\n");
 		sidra_reset_lose_all(sdev, SIDRA_FAULT_RESET);
 		sidra_reset_lose_link(sdev);
 		scoped_guard(mutex, &sdev->master_lock)

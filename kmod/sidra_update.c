@@ -244,8 +244,7 @@ static int sidra_update_update(struct sidra_device *sdev, const struct firmware 
 	ret = sidra_update_send(sdev, file, &slot) ?: sidra_update_commit(sdev);
 	if (!ret)
 		drm_info(&sdev->drm,
-			 "%s: stored and verified in slot %u: the next reset of the device tries "
-			 "it\n",
+			 "%s: stored and verified in slot %u: the next reset of the device tries it\n",
 			 IMAGE_NAME, slot);
 	return ret;
 }

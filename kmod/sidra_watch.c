@@ -100,8 +100,7 @@ static void sidra_watch_check_queues(struct sidra_device *sdev)
 
 			if (!sidra_watch_plausible(queue) && !sidra_point_stopped(&queue->point)) {
 				drm_warn(&sdev->drm,
-					 "queue %lu of context %u: impossible state %u or position "
-					 "%llu: stopped\n",
+					 "queue %lu of context %u: impossible state %u or position %llu: stopped\n",
 					 number, slot, sidra_point_run_state(&queue->point),
 					 sidra_point_timeline(&queue->point));
 				sidra_queue_time_out(ctx, queue);
