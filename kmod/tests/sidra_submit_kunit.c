@@ -71,8 +71,8 @@ static void reach(struct bench *bench, u64 timeline)
 }
 
 static const struct dma_fence_ops foreign_ops = {
-	.get_driver_name = fence_driver_name,
-	.get_timeline_name = fence_timeline_name,
+	.get_driver_name = sidra_submit_fence_driver_name,
+	.get_timeline_name = sidra_submit_fence_timeline_name,
 };
 
 /*
@@ -104,7 +104,7 @@ static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
 	KUNIT_ASSERT_NOT_NULL(test, job);
 	KUNIT_ASSERT_TRUE(test, try_module_get(THIS_MODULE));
 	spin_lock_init(&job->lock);
-	job->arm.fire = job_fire;
+	job->arm.fire = sidra_submit_job_fire;
 	job->arm.sleeper = true;
 	job->limit_ns = NSEC_PER_SEC;
 	atomic_set(&job->waiting, 1);
