@@ -161,9 +161,9 @@ class HostBackend final : public c10d::Backend {
     const std::string getBackendName() const override { return "sidra"; }
     void setSequenceNumberForGroup() override { host_->setSequenceNumberForGroup(); }
     uint64_t getSequenceNumberForGroup() override { return host_->getSequenceNumberForGroup(); }
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
     void abort() override { host_->abort(); }
     void shutdown() override { host_->shutdown(); }
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
     void setTimeout(std::chrono::milliseconds timeout) override { host_->setTimeout(timeout); }
 #endif
 
@@ -240,11 +240,10 @@ class HostBackend final : public c10d::Backend {
     }
     WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                             const c10d::ReduceScatterOptions& options) override {
-        return begin(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter_tensor_coalesced", inputs, outputs,
-                     [&](Tensors& host) {
-                         Tensors into = host_of(outputs);
-                         return host_->reduce_scatter_tensor_coalesced(into, host, options);
-                     });
+        return begin(c10d::OpType::COALESCED, "reduce_scatter_tensor_coalesced", inputs, outputs, [&](Tensors& host) {
+            Tensors into = host_of(outputs);
+            return host_->reduce_scatter_tensor_coalesced(into, host, options);
+        });
     }
     WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_sizes,
                           std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override {
