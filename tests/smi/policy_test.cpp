@@ -86,6 +86,9 @@ TEST(Policy, MistakesHaveALine) {
     EXPECT_EQ(mistake("[a]\n[temprature]\n").substr(0, 27), "file:1: no such check: 'a';");
     EXPECT_EQ(mistake("link = 1\n"), "file:1: 'link' is not a table: begin it with a line [link]");
     EXPECT_EQ(mistake("[[link]]\n"), "file:1: 'link' is not a table: begin it with a line [link]");
+    // What toml++ takes for impossible.
+    for (const char* text : {"[!link]\n", "[[!link]]\n", "\317\231 = 1\n", "\n\n\342\200\251x = 1\n"})
+        EXPECT_NE(mistake(text), "none") << text;
     for (const char* text :
          {"[dma\n", "[dma]\nwarning\n", "[dma]\nwarning = \n", "[dma]\n[dma]\n", "\xff\n", "[dma]\nx = \"\n"})
         EXPECT_EQ(mistake(text).substr(0, 5), "file:") << text;
