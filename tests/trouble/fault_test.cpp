@@ -43,7 +43,7 @@ class Victim {
     uint64_t first_crossbar() const {
         uint32_t crossbars[kTiles] = {};
         sidra_ioctl_weights_query query{
-            context_.handle, weights_, reinterpret_cast<uintptr_t>(crossbars), kTiles, 0, 0, 0};
+            context_.handle, weights_, reinterpret_cast<uintptr_t>(crossbars), kTiles, 4, 0, 0, 0, 0};
         EXPECT_EQ(node_.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
         return crossbars[0];
     }

@@ -186,7 +186,7 @@ TEST_F(Update, RefusedByTheDriver) {
             "unfit: an interface has a different major version than required (it has mailbox version 2.5, this driver "
             "1.0)");
     Files::make("0.2.0", "--min-driver 9.1.2");
-    refused(-EINVAL, "unfit: needs a newer driver (it needs 9.1.2, this is 1.0.0)");
+    refused(-EINVAL, "unfit: needs a newer driver (it needs 9.1.2, this is 2.0.0)");
     Files::make("0.2.0", "", "0");
     refused(-EKEYREVOKED, "rollback: its security version is below the minimum (it is 0, and the chip requires 1)");
     Files::remove();
