@@ -3,7 +3,7 @@
 #include <linux/hwmon.h>
 
 #include "sidra_alarm.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_telemetry.h"
 
 #define SETTLE		HZ		/* what the firmware publishes is valid for a second */

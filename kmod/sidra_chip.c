@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
-#include <linux/moduleparam.h>
 
 #include <drm/drm_managed.h>
 
-#include "sidra_drv.h"
-#include "sidra_reset.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
 #include "sidra_trace.h"
 
-static unsigned int admin_timeout_ms = 1000;
-module_param(admin_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(admin_timeout_ms, "timeout of an admin command (ms)");
-
-#define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
 #define READY_TIMEOUT_MS	5000
+
+DEFINE_STATIC_KEY_FALSE(sidra_counting);
 
 u32 sidra_read32(struct sidra_device *sdev, u32 reg)
 {
 	u32 value = readl(sdev->chip.regs + reg);
 
-	atomic64_inc(&sdev->counters.mmio_reads);
+	sidra_count(sdev, mmio_reads);
 	trace_sidra_reg_read(sdev->ordinal, reg, value);
 	return value;
 }
@@ -29,21 +25,21 @@ u64 sidra_read64(struct sidra_device *sdev, u32 reg)
 {
 	u64 value = readq(sdev->chip.regs + reg);
 
-	atomic64_inc(&sdev->counters.mmio_reads);
+	sidra_count(sdev, mmio_reads);
 	trace_sidra_reg_read(sdev->ordinal, reg, value);
 	return value;
 }
 
 void sidra_write32(struct sidra_device *sdev, u32 reg, u32 value)
 {
-	atomic64_inc(&sdev->counters.mmio_writes);
+	sidra_count(sdev, mmio_writes);
 	trace_sidra_reg_write(sdev->ordinal, reg, value);
 	writel(value, sdev->chip.regs + reg);
 }
 
 void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value)
 {
-	atomic64_inc(&sdev->counters.mmio_writes);
+	sidra_count(sdev, mmio_writes);
 	trace_sidra_reg_write(sdev->ordinal, reg, value);
 	writeq(value, sdev->chip.regs + reg);
 }
@@ -149,71 +145,3 @@ int sidra_chip_init(struct sidra_device *sdev)
 	}
 	return 0;
 }
-
-void sidra_chip_enable(struct sidra_device *sdev)
-{
-	sidra_write64(sdev, SIDRA_REG_CONTEXT_TABLE, sdev->ctx_table_bus);
-	sidra_write32(sdev, SIDRA_REG_INT_ENABLE,
-		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE |
-			      SIDRA_INT_THERMAL);
-	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
-	sidra_mailbox_open(sdev);
-	sidra_firmware_connect(sdev);
-}
-
-int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(admin_timeout_ms) + 1;
-	struct sidra_chip *chip = &sdev->chip;
-	int ret;
-
-	lockdep_assert_held(&sdev->lock);
-	if (sdev->stopped)
-		return -ENODEV;
-	if (++chip->admin_tag == 0)
-		chip->admin_tag = 1;
-	chip->admin_op = op;
-	reinit_completion(&chip->admin_done);
-	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG0, arg0);
-	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG1, arg1);
-	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG2, arg2);
-	sidra_write32(sdev, SIDRA_REG_ADMIN_CMD, op | (u32)chip->admin_tag << 16);
-	for (;;) {
-		bool late = time_after(jiffies, end);
-		u32 status;
-
-		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
-		status = sidra_read32(sdev, SIDRA_REG_ADMIN_STATUS);
-		if ((status == ~0u || status == 0) && !sidra_chip_answers(sdev))
-			ret = -ENODEV;
-		else if (status >> 16 != chip->admin_tag && (status & SIDRA_ADMIN_BUSY))
-			ret = -EBUSY;
-		else if (status >> 16 == chip->admin_tag && !(status & SIDRA_ADMIN_BUSY))
-			ret = status & SIDRA_ADMIN_RESULT_MASK;
-		else if (late)
-			ret = -ETIMEDOUT;
-		else
-			continue;
-		break;
-	}
-	trace_sidra_admin(sdev->ordinal, op, arg0, arg1, arg2, ret);
-	return ret;
-}
-
-int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
-{
-	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
-
-	if (ret == -ETIMEDOUT || ret == -EBUSY) {	/* only a reset ends the command */
-		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
-		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
-		ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
-	}
-	if (ret < 0)
-		return ret == -ENODEV ? -ENODEV : -EIO;
-	return ret == SIDRA_ADMIN_OK ? 0 : -EIO;
-}
-
-#if IS_BUILTIN(CONFIG_KUNIT)
-#include "tests/sidra_chip_kunit.c"
-#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Access to registers (nothing else reads or writes them), identity of the chip, admin commands. */
+/* Access to registers (nothing else reads or writes them), and identity of the chip. */
 #ifndef __SIDRA_CHIP_H__
 #define __SIDRA_CHIP_H__
 
@@ -64,24 +64,10 @@ int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms);
  * identity.
  */
 int sidra_chip_init(struct sidra_device *sdev);
-/* Sets the context table, and enables interrupts and queues. */
-void sidra_chip_enable(struct sidra_device *sdev);
 
 static inline u32 sidra_xbars_of(const struct sidra_info *info)
 {
 	return info->clusters * info->cus_per_cluster * info->xbars_per_cu;
 }
-
-/*
- * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result,
- * or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
- */
-int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
-
-/*
- * The same, but a timeout resets the device, and the command is tried once more. Returns 0, -EIO or
- * -ENODEV.
- */
-int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 #endif

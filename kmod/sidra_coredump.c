@@ -6,9 +6,10 @@
 
 #include <sidra_reg.h>
 
+#include "sidra_chip.h"
 #include "sidra_coredump.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_queue.h"
 
 /* Raised when the meaning of a line changes, not when a line is added */

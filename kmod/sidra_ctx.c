@@ -1,60 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
 
+#include "sidra_call.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
+#include "sidra_ioctl.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
 #include "sidra_queue.h"
 #include "sidra_quiesce.h"
+#include "sidra_table.h"
 #include "sidra_trace.h"
 #include "sidra_usage.h"
 #include "sidra_weights.h"
 
 #define QUEUE_TABLE_SIZE	(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(struct sidra_hw_queue))
 #define WEIGHTS_TABLE_SIZE	(SIDRA_WEIGHTS_MAX * sizeof(struct sidra_hw_weights))
-
-void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset)
-{
-	const u64 *from = entry;
-	u64 *to = place;
-	size_t i, flag_word = flags_offset / sizeof(u64);
-
-	for (i = 0; i < size / sizeof(u64); i++)
-		if (i != flag_word)
-			WRITE_ONCE(to[i], from[i]);
-	dma_wmb();
-	WRITE_ONCE(to[flag_word], from[flag_word]);
-	dma_wmb();
-}
-
-void sidra_ctx_release(struct kref *ref)
-{
-	struct sidra_ctx *ctx = container_of(ref, struct sidra_ctx, ref);
-
-	sidra_vm_put(ctx->vm);
-	kfree(ctx);
-}
-
-struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle)
-{
-	struct sidra_ctx *ctx;
-
-	xa_lock(&sfile->ctxs);
-	ctx = xa_load(&sfile->ctxs, handle);
-	if (ctx)
-		sidra_ctx_get(ctx);
-	xa_unlock(&sfile->ctxs);
-	return ctx;
-}
-
-int sidra_ctx_usable(struct sidra_ctx *ctx)
-{
-	lockdep_assert_held(&ctx->sdev->lock);
-	if (ctx->dead)
-		return -ENOENT;
-	return ctx->lost ? -ESTALE : 0;
-}
 
 static void sidra_ctx_install(struct sidra_ctx *ctx)
 {
@@ -177,22 +139,6 @@ void sidra_ctx_revoke(struct sidra_ctx *ctx)
 	sidra_map_zap_doorbell(ctx);
 }
 
-/*
- * The comparison is signed: a record of all ones, from a chip that does not answer, must not stay
- * the latest for ever.
- */
-static void sidra_ctx_keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
-{
-	if (fault->cause != SIDRA_FAULT_NONE &&
-	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
-		*latest = *fault;
-}
-
-void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
-{
-	sidra_ctx_keep_latest(&ctx->fault, &queue->point.state->fault);
-}
-
 static struct sidra_fault sidra_ctx_latest_fault(struct sidra_ctx *ctx)
 {
 	struct sidra_fault latest = ctx->fault;
@@ -203,7 +149,7 @@ static struct sidra_fault sidra_ctx_latest_fault(struct sidra_ctx *ctx)
 		return latest;
 	xa_for_each(&ctx->queues, number, queue)
 		if (sidra_point_stopped(&queue->point))
-			sidra_ctx_keep_latest(&latest, &queue->point.state->fault);
+			sidra_fault_keep_latest(&latest, &queue->point.state->fault);
 	return latest;
 }
 
@@ -214,6 +160,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 
 	lockdep_assert_held(&ctx->sdev->lock);
 	ctx->fault = sidra_ctx_latest_fault(ctx);
+	ctx->failed = false;
 	WRITE_ONCE(ctx->lost, true);
 	xa_for_each(&ctx->queues, number, queue) {
 		struct sidra_fault *fault = &queue->point.state->fault;

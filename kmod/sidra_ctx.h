@@ -8,15 +8,16 @@
 
 #include <linux/cleanup.h>
 #include <linux/kref.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include <sidra_accel.h>
 #include <sidra_hw.h>
 
+#include "sidra_device.h"
+#include "sidra_file.h"
 #include "sidra_vm.h"
 
-struct sidra_device;
-struct sidra_file;
 struct sidra_queue;
 struct sidra_account;
 struct sidra_user;
@@ -31,6 +32,8 @@ struct sidra_user;
  * @generation: copied to the state pages
  * @last_epoch: the epoch that was assigned to a queue last
  * @lost: the chip has lost it in a reset; also read without the lock
+ * @failed: the chip did not do what it was told, and was made to reset the context: a recovery was
+ *          requested, which makes it @lost
  * @dead: it was destroyed; only its memory is left
  * @revoked: its doorbell must not be rung; protected by sidra_device.map_lock
  * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues,
@@ -51,6 +54,7 @@ struct sidra_ctx {
 	u32 generation;
 	u32 last_epoch;
 	bool lost;
+	bool failed;
 	bool dead;
 	bool revoked;
 	struct sidra_fault fault;
@@ -67,7 +71,13 @@ struct sidra_ctx {
 	struct xarray weights;
 };
 
-void sidra_ctx_release(struct kref *ref);
+static inline void sidra_ctx_release(struct kref *ref)
+{
+	struct sidra_ctx *ctx = container_of(ref, struct sidra_ctx, ref);
+
+	sidra_vm_put(ctx->vm);
+	kfree(ctx);
+}
 
 static inline struct sidra_ctx *sidra_ctx_get(struct sidra_ctx *ctx)
 {
@@ -84,13 +94,29 @@ static inline void sidra_ctx_put(struct sidra_ctx *ctx)
 DEFINE_FREE(sidra_ctx, struct sidra_ctx *, sidra_ctx_put(_T))
 
 /* Returns the context with a reference, or NULL if the file has no such context. */
-struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle);
+static inline struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle)
+{
+	struct sidra_ctx *ctx;
+
+	xa_lock(&sfile->ctxs);
+	ctx = xa_load(&sfile->ctxs, handle);
+	if (ctx)
+		sidra_ctx_get(ctx);
+	xa_unlock(&sfile->ctxs);
+	return ctx;
+}
 
 /*
  * Returns 0, -ENOENT if it was destroyed meanwhile, or -ESTALE if it is lost. The caller holds
  * sidra_device.lock.
  */
-int sidra_ctx_usable(struct sidra_ctx *ctx);
+static inline int sidra_ctx_usable(const struct sidra_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->sdev->lock);
+	if (ctx->dead)
+		return -ENOENT;
+	return ctx->lost ? -ESTALE : 0;
+}
 
 /* Removes its doorbell page from all mappings. */
 void sidra_ctx_revoke(struct sidra_ctx *ctx);
@@ -102,22 +128,6 @@ bool sidra_ctx_drained(struct sidra_ctx *ctx);
 void sidra_ctx_resume(struct sidra_ctx *ctx);
 /* Destroys it. On return nothing of it is in flight, and everything that it owned is released. */
 void sidra_ctx_destroy(struct sidra_ctx *ctx);
-/*
- * Keeps the queue's fault record for CONTEXT_QUERY. The chip no longer writes the queue's state
- * page.
- */
-void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue);
-
 void sidra_ctx_destroy_all(struct sidra_file *sfile);
-
-/*
- * Writes a table entry that the chip may read at any time, in 64-bit words. The word with the VALID
- * flag is written last.
- */
-void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset);
-static inline void sidra_entry_revoke(u32 *flags)
-{
-	WRITE_ONCE(*flags, 0);
-}
 
 #endif

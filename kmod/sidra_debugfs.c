@@ -9,9 +9,12 @@
 
 #include <sidra_reg.h>
 
+#include "sidra_admin.h"
+#include "sidra_call.h"
+#include "sidra_chip.h"
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_queue.h"
 
 enum { NONE = 0, R = 1, W = 2, RW = R | W };
@@ -55,6 +58,7 @@ static int sidra_debugfs_counters_show(struct seq_file *m, void *unused)
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_counters *counters = &to_sidra(entry->dev)->counters;
 
+	static_branch_enable(&sidra_counting);
 #define SHOW(name) seq_printf(m, #name " %lld\n", atomic64_read(&counters->name))
 	SHOW(mmio_writes);
 	SHOW(mmio_reads);

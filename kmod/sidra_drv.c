@@ -10,15 +10,17 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_ioctl.h>
 
+#include "sidra_chip.h"
 #include "sidra_compat.h"
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
+#include "sidra_device.h"
 #include "sidra_dma.h"
-#include "sidra_drv.h"
+#include "sidra_file.h"
 #include "sidra_gem.h"
 #include "sidra_hwmon.h"
 #include "sidra_irq.h"
-#include "sidra_reset.h"
+#include "sidra_recovery.h"
 #include "sidra_sysfs.h"
 #include "sidra_vm.h"
 #include "sidra_watch.h"
@@ -115,6 +117,7 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 	sidra_limits_init(&sdev->limits);
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
+	sidra_recovery_init(sdev);
 	sidra_events_init(sdev);
 	sidra_alarms_init(sdev);
 	init_completion(&sdev->chip.admin_done);
@@ -212,6 +215,7 @@ static void sidra_drv_stop(struct sidra_device *sdev)
 		sidra_store_fini(sdev);
 	}
 	sidra_watch_stop(sdev);
+	sidra_recovery_stop(sdev);
 	sidra_irq_stop(sdev);
 	cancel_work_sync(&sdev->l3.clean_work);
 	sidra_coredump_fini(sdev);
@@ -221,7 +225,7 @@ static void sidra_drv_stop(struct sidra_device *sdev)
 static int sidra_drv_start(struct sidra_device *sdev)
 {
 	sidra_limits_default(sdev);
-	sidra_chip_enable(sdev);
+	sidra_enable_device(sdev);
 	guard(mutex)(&sdev->lock);
 	return sidra_store_init(sdev);
 }

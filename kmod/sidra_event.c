@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/kobject.h>
 
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_event.h"
 #include "sidra_telemetry.h"
 

@@ -9,82 +9,16 @@
 #include <drm/drm_ioctl.h>
 
 #include "sidra_args.h"
+#include "sidra_call.h"
 #include "sidra_ctx.h"
-#include "sidra_debugfs.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
 #include "sidra_gem.h"
+#include "sidra_ioctl.h"
 #include "sidra_mmap.h"
 #include "sidra_queue.h"
-#include "sidra_reset.h"
 #include "sidra_uring.h"
 #include "sidra_vm.h"
-
-#define HELD_TIMEOUT_MS	10000
-
-int sidra_check_link(struct sidra_device *sdev)
-{
-	lockdep_assert_held(&sdev->lock);
-	if (sdev->stopped)
-		return -ENODEV;
-	if (READ_ONCE(sdev->cut_off)) {
-		sidra_coredump(sdev, "cut-off", "device");
-		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
-	}
-	if (!sidra_chip_answers(sdev)) {
-		if (!sdev->link_gone) {
-			sidra_coredump(sdev, "link-lost", "device");
-			sidra_reset_device(sdev, SIDRA_FAULT_RESET);
-		}
-		sdev->link_gone = true;
-		return -ENODEV;
-	}
-	if (sdev->link_gone && !time_before(jiffies, sdev->link_retry)) {
-		sdev->link_gone = false;
-		sidra_reset_device(sdev, SIDRA_FAULT_RESET);
-	}
-	return sdev->link_gone ? -ENODEV : 0;
-}
-
-/* ---- The lock ---- */
-
-struct sidra_locked sidra_lock(struct sidra_device *sdev)
-{
-	return (struct sidra_locked){ .sdev = sdev, .error = mutex_lock_killable(&sdev->lock) };
-}
-
-static int sidra_file_wait_while_held(struct sidra_device *sdev)
-{
-	long left = wait_event_killable_timeout(sdev->held_wait, !READ_ONCE(sdev->held),
-						msecs_to_jiffies(HELD_TIMEOUT_MS));
-
-	if (left > 0)
-		return 0;
-	return left ? -EINTR : -ENODEV;
-}
-
-static int sidra_file_lock_when_not_held(struct sidra_device *sdev)
-{
-	int ret;
-
-	for (;;) {
-		ret = sidra_file_wait_while_held(sdev) ?: mutex_lock_killable(&sdev->lock);
-		if (ret || !sdev->held)
-			return ret;
-		mutex_unlock(&sdev->lock);
-	}
-}
-
-struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
-{
-	struct sidra_locked locked = { .sdev = sdev, .error = sidra_file_lock_when_not_held(sdev) };
-
-	if (locked.error)
-		return locked;
-	locked.error = sidra_check_link(sdev);
-	if (locked.error)
-		mutex_unlock(&sdev->lock);
-	return locked;
-}
 
 /* ---- fdinfo ---- */
 
@@ -253,7 +187,7 @@ static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
 
-	atomic64_inc(&sfile->sdev->counters.ioctls);
+	sidra_count(sfile->sdev, ioctls);
 	/*
 	 * Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or
 	 * a page.

@@ -3,7 +3,7 @@
 #include <linux/kobject.h>
 #include <linux/vmalloc.h>
 
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_firmware.h"
 #include "sidra_update.h"
 

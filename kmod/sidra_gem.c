@@ -9,10 +9,13 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 
+#include "sidra_call.h"
 #include "sidra_compat.h"
+#include "sidra_device.h"
 #include "sidra_dma.h"
-#include "sidra_drv.h"
+#include "sidra_file.h"
 #include "sidra_gem.h"
+#include "sidra_ioctl.h"
 #include "sidra_l3.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
@@ -493,18 +496,6 @@ int sidra_buffer_close_ioctl(struct drm_device *drm, void *data, struct drm_file
 }
 
 /* ---- Binding ---- */
-
-void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
-{
-	struct sidra_bo *bo = to_sidra_bo(binding->obj);
-
-	lockdep_assert_held(&vm->sdev->lock);
-	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
-	sidra_mmu_unmap(vm, binding->va, binding->size);
-	/* After the unmap was acknowledged: this may free the memory */
-	drm_gem_object_put(binding->obj);
-	kfree(binding);
-}
 
 static int sidra_bo_map_binding(struct sidra_vm *vm, struct sidra_bo *bo, u64 va, u64 size,
 				u64 flags)

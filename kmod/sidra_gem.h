@@ -66,12 +66,6 @@ static inline struct sidra_bo *to_sidra_bo(struct drm_gem_object *obj)
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size);
 struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf);
 
-/*
- * Removes a binding: clears its page table entries, waits until the chip no longer uses them, and
- * drops the buffer.
- */
-void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding);
-
 /* Undoes all mappings for DMA, at the end of remove(), when no context is left. */
 void sidra_gem_unmap_all(struct sidra_device *sdev);
 

@@ -2,15 +2,25 @@
 #include <linux/hwmon.h>
 #include <linux/units.h>
 
-#include "sidra_drv.h"
+#include "sidra_alarm.h"
+#include "sidra_device.h"
 #include "sidra_hwmon.h"
 #include "sidra_telemetry.h"
+
+static int sidra_hwmon_read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
+{
+	int ret = sidra_telemetry_show(sdev, page, false);
+
+	if (!ret)
+		sidra_alarms_note(sdev, page);
+	return ret;
+}
 
 /* Reads the telemetry page; -ENODATA if the fields of @valid are not in it. */
 static int sidra_hwmon_read_valid(struct sidra_device *sdev, u64 valid,
 				  struct sidra_telemetry *page)
 {
-	int ret = sidra_telemetry_show(sdev, page, false);
+	int ret = sidra_hwmon_read_page(sdev, page);
 
 	if (ret)
 		return ret;
@@ -20,7 +30,7 @@ static int sidra_hwmon_read_valid(struct sidra_device *sdev, u64 valid,
 static int sidra_hwmon_read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
 {
 	struct sidra_telemetry page;
-	int ret = sidra_telemetry_show(sdev, &page, false) ?: sidra_alarm_state(&page, alarm);
+	int ret = sidra_hwmon_read_page(sdev, &page) ?: sidra_alarm_state(&page, alarm);
 
 	if (ret < 0)
 		return ret;

@@ -4,9 +4,13 @@
 #include <linux/timekeeping.h>
 
 #include "sidra_args.h"
-#include "sidra_drv.h"
+#include "sidra_call.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
+#include "sidra_ioctl.h"
 #include "sidra_limits.h"
-#include "sidra_reset.h"
+#include "sidra_recovery.h"
 
 /* What DEVICE_QUERY returns. */
 union sidra_answer {

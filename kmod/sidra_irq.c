@@ -4,11 +4,12 @@
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 
+#include "sidra_chip.h"
 #include "sidra_compat.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_irq.h"
 #include "sidra_trace.h"
-#include "sidra_uring.h"
+#include "sidra_uring_pdu.h"
 
 #define RECHECK_MS	50	/* the delay that a lost interrupt causes */
 /* Waiters of all queues of a vector that are woken without releasing the lock */
@@ -97,7 +98,7 @@ static unsigned int sidra_irq_complete_pending(struct sidra_point *point, u64 va
 	}
 	list_cut_before(&list, &point->pending, pos);
 	if (count)
-		sidra_uring_end(point, &list);
+		sidra_pending_complete_all(point, &list);
 	return count;
 }
 
@@ -307,7 +308,7 @@ static irqreturn_t sidra_irq_queue_irq(int irq, void *data)
 	struct sidra_vector *vector = data;
 	struct sidra_device *sdev = vector->sdev;
 
-	atomic64_inc(&sdev->counters.interrupts);
+	sidra_count(sdev, interrupts);
 	trace_sidra_irq(sdev->ordinal, vector->number);
 	guard(spinlock_irqsave)(&vector->lock);
 	sidra_irq_check_vector(vector, false);
@@ -346,7 +347,7 @@ static irqreturn_t sidra_irq_admin_irq(int irq, void *data)
 	struct sidra_device *sdev = vector->sdev;
 	u32 causes = sidra_read32(sdev, SIDRA_REG_INT_STATUS);
 
-	atomic64_inc(&sdev->counters.interrupts);
+	sidra_count(sdev, interrupts);
 	trace_sidra_irq(sdev->ordinal, 0);
 	if (causes == ~0u)	/* the link is gone; waiters notice it themselves */
 		return IRQ_HANDLED;

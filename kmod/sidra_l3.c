@@ -4,7 +4,8 @@
 
 #include <drm/drm_managed.h>
 
-#include "sidra_drv.h"
+#include "sidra_admin.h"
+#include "sidra_device.h"
 #include "sidra_l3.h"
 
 static struct sidra_l3_part *sidra_l3_take_dirty(struct sidra_l3 *l3)

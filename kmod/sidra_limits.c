@@ -3,7 +3,8 @@
 #include <linux/cred.h>
 #include <linux/uidgid.h>
 
-#include "sidra_drv.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
 #include "sidra_limits.h"
 
 /* ---- Attributes: what one user may hold ---- */

@@ -2,7 +2,8 @@
 #include <linux/dma-mapping.h>
 #include <linux/moduleparam.h>
 
-#include "sidra_drv.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
 #include "sidra_mailbox.h"
 #include "sidra_trace.h"
 

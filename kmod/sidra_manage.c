@@ -2,7 +2,7 @@
 #include <linux/ctype.h>
 
 #include "sidra_compat.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_manage.h"
 #include "sidra_sysfs.h"
 #include "sidra_update.h"

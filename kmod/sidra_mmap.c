@@ -4,7 +4,8 @@
 #include <drm/drm_gem.h>
 
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
 #include "sidra_gem.h"
 #include "sidra_mmap.h"
 #include "sidra_queue.h"

@@ -3,7 +3,7 @@
 #include <linux/scatterlist.h>
 
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_mmu.h"
 #include "sidra_quiesce.h"
 #include "sidra_vm.h"

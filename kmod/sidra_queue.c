@@ -2,105 +2,20 @@
 #include <linux/capability.h>
 #include <linux/mm.h>
 
+#include "sidra_call.h"
+#include "sidra_chip.h"
 #include "sidra_ctx.h"
+#include "sidra_device.h"
 #include "sidra_dma.h"
-#include "sidra_drv.h"
+#include "sidra_ioctl.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
 #include "sidra_queue.h"
+#include "sidra_queue_memory.h"
 #include "sidra_quiesce.h"
 #include "sidra_submit.h"
+#include "sidra_table.h"
 #include "sidra_trace.h"
-
-/* ---- Memory ---- */
-
-static int sidra_queue_alloc_state(struct sidra_queue *queue)
-{
-	struct device *dev = queue->sdev->drm.dev;
-
-	queue->state_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!queue->state_page)
-		return -ENOMEM;
-	queue->state_bus = dma_map_page(dev, queue->state_page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, queue->state_bus)) {
-		__free_page(queue->state_page);
-		queue->state_page = NULL;
-		return -ENOMEM;
-	}
-	queue->point.state = page_address(queue->state_page);
-	return sidra_dma_bounced(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
-}
-
-static int sidra_queue_alloc_user_ring(struct sidra_queue *queue)
-{
-	unsigned long count = queue->ring_size >> PAGE_SHIFT;
-	int ret;
-
-	queue->pages = kvcalloc(count, sizeof(*queue->pages), GFP_KERNEL_ACCOUNT);
-	if (!queue->pages)
-		return -ENOMEM;
-	for (; queue->page_count < count; queue->page_count++) {
-		queue->pages[queue->page_count] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!queue->pages[queue->page_count])
-			return -ENOMEM;
-	}
-	ret = sg_alloc_table_from_pages(&queue->sgt, queue->pages, count, 0, queue->ring_size,
-					GFP_KERNEL_ACCOUNT);
-	if (ret)
-		return ret;
-	ret = dma_map_sgtable(queue->sdev->drm.dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
-	if (ret)
-		/* Sets sgl to NULL, which means that the table is not mapped */
-		sg_free_table(&queue->sgt);
-	return ret;
-}
-
-static int sidra_queue_alloc_kernel_ring(struct sidra_queue *queue)
-{
-	struct device *dev = queue->sdev->drm.dev;
-
-	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus,
-					 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue),
-					      sizeof(*queue->point.pending_slots),
-					      GFP_KERNEL_ACCOUNT);
-	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
-	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
-}
-
-/* Unmaps and frees the memory that the chip can access; done before remove() returns. */
-static void sidra_queue_unmap_memory(struct sidra_queue *queue)
-{
-	struct device *dev = queue->sdev->drm.dev;
-
-	if (queue->state_page)
-		dma_unmap_page(dev, queue->state_bus, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (queue->sgt.sgl) {
-		dma_unmap_sgtable(dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
-		sg_free_table(&queue->sgt);
-	}
-	if (queue->ring)
-		dma_free_coherent(dev, queue->index_offset, queue->ring, queue->ring_bus);
-	if (queue->index)
-		dma_free_coherent(dev, PAGE_SIZE, queue->index, queue->index_bus);
-	queue->ring = NULL;
-	queue->index = NULL;
-}
-
-void sidra_queue_release(struct kref *ref)
-{
-	struct sidra_queue *queue = container_of(ref, struct sidra_queue, ref);
-	unsigned long i;
-
-	for (i = 0; i < queue->page_count; i++)
-		put_page(queue->pages[i]);
-	kvfree(queue->pages);
-	kvfree(queue->point.pending_slots);
-	if (queue->state_page)
-		put_page(queue->state_page);
-	kfree_rcu(queue, rcu);
-}
 
 /* ---- The chip's side ---- */
 
@@ -144,16 +59,36 @@ static void sidra_queue_clear_entry(struct sidra_hw_queue *entry)
 
 /*
  * Ends the queue's epoch on the chip. SEM_WAITs of other queues for that epoch are evaluated again.
+ * The result is that of sidra_quiesce(); in any case the chip no longer runs the queue.
  */
-static void sidra_queue_reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *queue,
-				      enum sidra_fault_cause cause)
+static int sidra_queue_reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *queue,
+				     enum sidra_fault_cause cause)
 {
 	struct sidra_hw_queue *entry = &ctx->queue_table[queue->number];
+	int ret;
 
 	sidra_entry_revoke(&entry->flags);
-	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
-		      sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
+	ret = sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
+			    sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
 	sidra_queue_clear_entry(entry);
+	return ret;
+}
+
+/*
+ * The comparison is signed: a record of all ones, from a chip that does not answer, must not stay
+ * the latest for ever.
+ */
+void sidra_fault_keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
+{
+	if (fault->cause != SIDRA_FAULT_NONE &&
+	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
+		*latest = *fault;
+}
+
+/* Keeps its fault record for CONTEXT_QUERY. The chip no longer writes its state page. */
+static void sidra_queue_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
+{
+	sidra_fault_keep_latest(&ctx->fault, &queue->point.state->fault);
 }
 
 /* Assigns an epoch that no other queue of the context has; never 0. */
@@ -193,21 +128,16 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
+	int ret;
+
 	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n",
 		 queue->number, queue->slot);
 	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number,
 		       queue->slot);
-	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
+	ret = sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
 	sidra_submit_fail(queue, -ETIMEDOUT);
-	if (!ctx->lost)
+	if (!ret)
 		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
-}
-
-u64 *sidra_queue_index(const struct sidra_queue *queue)
-{
-	if (queue->kind == SIDRA_QUEUE_KERNEL)
-		return queue->index;
-	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
 }
 
 /*
@@ -273,23 +203,11 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
-	sidra_ctx_remember_fault(ctx, queue);
+	sidra_queue_remember_fault(ctx, queue);
 	sidra_queue_drop(ctx, queue);
 }
 
 /* ---- Calls ---- */
-
-struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number)
-{
-	struct sidra_queue *queue;
-
-	xa_lock(&ctx->queues);
-	queue = xa_load(&ctx->queues, number);
-	if (queue)
-		sidra_queue_get(queue);
-	xa_unlock(&ctx->queues);
-	return queue;
-}
 
 /* Packets and write index are mapped read-only, so that no packet of the context can write them. */
 static int sidra_queue_bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
@@ -454,17 +372,6 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return 0;
 }
 
-void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)
-{
-	struct sidra_queue_state *state = queue->point.state;
-
-	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
-	sidra_point_begin_epoch(&queue->point, epoch, retired, start);
-	memset(&state->fault, 0, sizeof(state->fault));
-	WRITE_ONCE(state->parked, 0);
-	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
-}
-
 /*
  * Drops the packets that have not retired. The queue continues behind them, so that positions stay
  * unique, and in a new epoch, so that a dropped packet is never taken for a retired one.
@@ -472,15 +379,16 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 			     struct sidra_ioctl_queue_reset *args)
 {
+	/* If the chip does not acknowledge, the whole context is reset */
+	int ret = sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
 	u64 start, retired;
 	u32 epoch;
 
-	sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
-	if (ctx->lost)
-		return -ESTALE;	/* the chip did not acknowledge, so the whole context was reset */
+	if (ret)
+		return ret;
 
 	/* The driver may write the state page until the chip loads the queue again. */
-	sidra_ctx_remember_fault(ctx, queue);
+	sidra_queue_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
 	epoch = sidra_queue_next_epoch(ctx);
 	if (queue->kind == SIDRA_QUEUE_KERNEL) {

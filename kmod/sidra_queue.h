@@ -5,17 +5,16 @@
 
 #include <linux/cleanup.h>
 #include <linux/kref.h>
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "sidra_ctx.h"
 #include "sidra_irq.h"
 #include "sidra_usage.h"
 #include "sidra_watch.h"
-
-struct sidra_ctx;
-struct sidra_device;
 
 /**
  * struct sidra_queue - a queue; fields are constant where no lock is named
@@ -101,7 +100,17 @@ static inline u64 sidra_queue_capacity(const struct sidra_queue *queue)
 }
 
 /* Returns the queue with a reference, or NULL if there is none. Needs no lock. */
-struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number);
+static inline struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number)
+{
+	struct sidra_queue *queue;
+
+	xa_lock(&ctx->queues);
+	queue = xa_load(&ctx->queues, number);
+	if (queue)
+		sidra_queue_get(queue);
+	xa_unlock(&ctx->queues);
+	return queue;
+}
 
 /*
  * Records why a queue stopped that the chip no longer runs, and wakes its waiters. Under
@@ -113,17 +122,19 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
  * device is reset.
  */
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/*
- * Begins another epoch at @start, for a queue that the chip does not run. In the epoch that ends,
- * packets before @retired have retired; its waiters are woken. Under submit_lock for a kernel
- * queue.
- */
-void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start);
+/* Replaces @latest with @fault, unless that is older. */
+void sidra_fault_keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault);
 /*
  * The write index that the chip reads. That of a user queue is written by the user, and may have
  * any value.
  */
-u64 *sidra_queue_index(const struct sidra_queue *queue);
+static inline u64 *sidra_queue_index(const struct sidra_queue *queue)
+{
+	if (queue->kind == SIDRA_QUEUE_KERNEL)
+		return queue->index;
+	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
+}
+
 /* Number of packets that have not retired, if the write index is valid. */
 static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "sidra_admin.h"
+#include "sidra_chip.h"
+#include "sidra_coredump.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
 #include "sidra_quiesce.h"
-#include "sidra_reset.h"
+#include "sidra_recovery.h"
+#include "sidra_table.h"
 #include "sidra_trace.h"
 
 static bool sidra_quiesce_done(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
@@ -21,19 +24,20 @@ static bool sidra_quiesce_acknowledged(struct sidra_ctx *ctx, u32 op, u64 arg1, 
 	return true;
 }
 
-void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+int sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 {
 	struct sidra_device *sdev = ctx->sdev;
 
 	lockdep_assert_held(&sdev->lock);
-	if (ctx->lost || sdev->stopped)
-		return;	/* a reset has ended everything already */
+	if (ctx->lost || ctx->failed || sdev->stopped || READ_ONCE(sdev->isolated))
+		return -ESTALE;	/* a reset has ended everything already */
 	if (sidra_quiesce_acknowledged(ctx, op, arg1, arg2)) {
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
-		return;
+		return 0;
 	}
 	sidra_coredump(sdev, sidra_chip_answers(sdev) ? "no-acknowledgement" : "link-lost",
 		       "admin command %u of context %u", op, ctx->slot);
+	ctx->failed = true;
 	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
 	if (op != SIDRA_ADMIN_RESET_CONTEXT &&
 	    sidra_quiesce_acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
@@ -41,14 +45,13 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 			 "context %u was reset: no acknowledgement of admin command %u\n",
 			 ctx->slot, op);
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 1);
-		sidra_ctx_revoke(ctx);
-		sidra_ctx_lose(ctx, SIDRA_FAULT_TIMEOUT);
-		sidra_event_context_lost(sdev, ctx->slot, SIDRA_FAULT_TIMEOUT);
-		return;
+		sidra_recovery_request(sdev);
+		return -ESTALE;
 	}
 	drm_warn(&sdev->drm,
 		 "resetting the device: no acknowledgement of admin command %u of context %u\n", op,
 		 ctx->slot);
 	trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 2);
-	sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
+	sidra_admin_give_up(sdev);
+	return -ESTALE;
 }

@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* Reset of the chip alone; contexts and queues are sidra_recovery.h's. */
 #ifndef __SIDRA_RESET_H__
 #define __SIDRA_RESET_H__
 
-#include <sidra_accel.h>
+#include <linux/types.h>
 
 struct sidra_device;
 
-/*
- * Resets the chip, with bus mastering off meanwhile. Every context is lost, with @cause in the
- * fault records. On return no earlier work is in flight. The caller holds sidra_device.lock.
- */
-void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause);
+#define SIDRA_RESET_TIMEOUT_MS	2000
 
 /*
- * The last resort for a fence whose deadline passed long ago, while sidra_device.lock is held by
- * somebody who may wait for that fence. Takes only locks that a fence may depend on. Afterwards no
- * DMA of the chip reaches memory, and the next sidra_check_link() resets the device.
+ * Disables bus mastering, so that no DMA reaches memory, and resets the chip. Returns whether it
+ * became ready. The caller holds sidra_device.master_lock.
  */
-void sidra_cut_device(struct sidra_device *sdev);
+bool sidra_reset_chip(struct sidra_device *sdev);
 
 /*
- * Stops the device, until sidra_resume_device() if ever: every context is lost, and the chip is
- * reset if it answers, and cannot access memory. Calls fail with -ENODEV, or wait while the device
- * is held.
+ * For a chip that does not do what it was told, and for a fence whose deadline passed long ago,
+ * while sidra_device.lock is held by somebody who may wait for that fence: takes only locks that a
+ * fence may depend on. Afterwards no DMA of the chip reaches memory, until sidra_recover() has
+ * reset the device, which the caller requests.
  */
-void sidra_stop_device(struct sidra_device *sdev);
-/*
- * The same, but contexts whose queues drain in time are not lost, and continue afterwards; see
- * sidra_queue_drained().
- */
-void sidra_suspend_device(struct sidra_device *sdev);
-/*
- * Resumes after a suspend or bus reset: 0, or -ENODEV if the chip does not become ready; then every
- * context is lost.
- */
-int sidra_resume_device(struct sidra_device *sdev);
+void sidra_isolate_device(struct sidra_device *sdev);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
 
-#include "sidra_drv.h"
+#include "sidra_admin.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
 #include "sidra_report.h"
 #include "sidra_store.h"
 

@@ -10,9 +10,13 @@
 #include <drm/drm_syncobj.h>
 
 #include "sidra_args.h"
+#include "sidra_chip.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_ioctl.h"
 #include "sidra_queue.h"
+#include "sidra_queue_memory.h"
+#include "sidra_recovery.h"
 #include "sidra_reset.h"
 #include "sidra_submit.h"
 #include "sidra_trace.h"
@@ -244,7 +248,7 @@ static bool sidra_submit_plugged(struct sidra_queue *queue)
 		return false;
 	plug = container_of(cb, struct sidra_plug, cb);
 	if (!plug->held) {
-		atomic64_inc(&queue->sdev->counters.submit_allocations);
+		sidra_count(queue->sdev, submit_allocations);
 		sidra_queue_get(queue);
 	}
 	plug->held = true;
@@ -339,7 +343,7 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 					       epoch);
 	if (ret)
 		return ret;
-	atomic64_inc(&sdev->counters.submits);
+	sidra_count(sdev, submits);
 	if (pending && !later) {
 		sidra_pending_poll(&queue->point, *value);
 		sidra_pending_arm(sdev, &queue->point);
@@ -503,7 +507,7 @@ bool sidra_submit_late(struct sidra_queue *queue)
 
 /*
  * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under
- * that lock, and so its holder may wait for this very fence. As a last resort the device is cut off
+ * that lock, and so its holder may wait for this very fence. As a last resort the device is isolated
  * without the lock.
  */
 static void sidra_submit_watchdog(struct work_struct *work)
@@ -516,9 +520,11 @@ static void sidra_submit_watchdog(struct work_struct *work)
 
 	if (overdue)
 		sidra_watch_now(sdev);
-	if (overdue > LAST_RESORT_NS)
-		sidra_cut_device(sdev);
-	if (READ_ONCE(sdev->cut_off))
+	if (overdue > LAST_RESORT_NS) {
+		sidra_isolate_device(sdev);
+		sidra_recovery_request(sdev);
+	}
+	if (READ_ONCE(sdev->isolated))
 		sidra_submit_fail(queue, -ETIMEDOUT);
 	scoped_guard(spinlock, &queue->submit_lock)
 		if (!queue->destroyed && !list_empty(&queue->jobs))
@@ -632,7 +638,7 @@ static struct sidra_job *sidra_submit_alloc_job(struct drm_file *file,
 
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	atomic64_inc(&queue->sdev->counters.submit_allocations);
+	sidra_count(queue->sdev, submit_allocations);
 	spin_lock_init(&job->lock);
 	job->arm.fire = sidra_submit_job_fire;
 	job->arm.sleeper = true;
@@ -809,7 +815,7 @@ static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit 
 		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
 		if (!many)
 			return -ENOMEM;
-		atomic64_inc(&queue->sdev->counters.submit_allocations);
+		sidra_count(queue->sdev, submit_allocations);
 		packets = many;
 	}
 	if (copy_from_user(packets, u64_to_user_ptr(args->packets), bytes))

@@ -6,8 +6,9 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 
+#include "sidra_chip.h"
 #include "sidra_compat.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_manage.h"
 #include "sidra_sysfs.h"
 #include "sidra_telemetry.h"
@@ -143,10 +144,14 @@ static ssize_t telemetry_read(struct file *filp, struct kobject *kobj,
 {
 	/* The opener's capability */
 	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);
+	struct sidra_device *sdev = sidra_of_node(kobj_to_dev(kobj));
 	struct sidra_telemetry page;
-	int ret = sidra_telemetry_show(sidra_of_node(kobj_to_dev(kobj)), &page, exact);
+	int ret = sidra_telemetry_show(sdev, &page, exact);
 
-	return ret ?: memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
+	if (ret)
+		return ret;
+	sidra_alarms_note(sdev, &page);
+	return memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
 }
 static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));
 

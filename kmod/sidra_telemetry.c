@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <drm/drm_managed.h>
 
-#include "sidra_drv.h"
+#include "sidra_chip.h"
+#include "sidra_device.h"
 #include "sidra_telemetry.h"
 
 #define WINDOW		(HZ / 5)
@@ -110,8 +111,6 @@ int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page
 	ret = exact ? sidra_telemetry_read_exact(sdev, page) :
 		      sidra_telemetry_read_cached(sdev, page);
 	drm_dev_exit(idx);
-	if (!ret)
-		sidra_alarms_note(sdev, page);
 	return ret;
 }
 

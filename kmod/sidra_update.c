@@ -4,7 +4,7 @@
 
 #include "image/image.h"
 
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_update.h"
 
 #define IMAGE_NAME	"sidra/y1-runtime.fw"

@@ -8,123 +8,33 @@
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
 
+#include "sidra_call.h"
 #include "sidra_compat.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
 #include "sidra_queue.h"
 #include "sidra_submit.h"
 #include "sidra_uring.h"
+#include "sidra_uring_pdu.h"
 
 #define SUBMIT_MAX	4096u
 #define SUBMIT_STACK	16u
 
 /* A WAIT_VALUE command. */
-struct uring_wait {
+struct sidra_uring_wait {
 	struct sidra_arm arm;
 	struct sidra_queue *queue;	/* with a reference */
 	struct io_uring_cmd *cmd;
 	int result;
 };
 
-union uring_pdu {
-	struct sidra_pending pending;		/* SUBMIT */
-	struct uring_wait *wait;	/* WAIT_VALUE */
-};
-
-static union uring_pdu *sidra_uring_pdu_of(struct io_uring_cmd *cmd)
-{
-	return io_uring_cmd_to_pdu(cmd, union uring_pdu);
-}
-
-static struct io_uring_cmd *sidra_uring_cmd_of(struct sidra_pending *pending)
-{
-	return container_of((u8 *)pending, struct io_uring_cmd, pdu[0]);
-}
-
-/*
- * The result of a command that waited: -ENODEV if the device was removed, unless the command was
- * cancelled.
- */
-static int sidra_uring_outcome(struct sidra_device *sdev, int result)
-{
-	return result == -ECANCELED ? result : sidra_answer(sdev, result);
-}
-
-/* ---- SUBMIT ---- */
-
-static struct sidra_file *sidra_uring_sfile_of(struct io_uring_cmd *cmd)
-{
-	struct drm_file *file = cmd->file->private_data;
-
-	return file->driver_priv;
-}
-
-static struct sidra_device *sidra_uring_sdev_of(struct io_uring_cmd *cmd)
-{
-	return sidra_uring_sfile_of(cmd)->sdev;
-}
-
-/* Completes a command and those linked to it. None of them may be used afterwards. */
-static void sidra_uring_complete_pending(struct io_uring_cmd *cmd, unsigned int issue_flags)
-{
-	struct sidra_device *sdev = sidra_uring_sdev_of(cmd);
-	struct sidra_pending *pending, *next;
-	LIST_HEAD(list);
-
-	/* Adds a list head to the circle of links */
-	list_add_tail(&list, &sidra_uring_pdu_of(cmd)->pending.link);
-	list_for_each_entry_safe(pending, next, &list, link)
-		io_uring_cmd_done32(sidra_uring_cmd_of(pending),
-				    sidra_uring_outcome(sdev, pending->result), pending->value,
-				    issue_flags);
-}
-SIDRA_TASK_WORK(complete_pending_in_task, sidra_uring_complete_pending)
-
-/*
- * Consecutive commands of one task and one ring complete in one task work, that of the first
- * command. A task that waits for several completions is woken lazily after that number of task
- * works (IOU_F_TWQ_LAZY_WAKE), which is only correct for a task work that completes a single
- * command.
- */
-void sidra_uring_end(const struct sidra_point *point, struct list_head *list)
-{
-	const struct sidra_queue *queue = container_of(point, struct sidra_queue, point);
-	int error = READ_ONCE(queue->destroyed) ? -ENOENT :
-		sidra_point_stopped(point)	? -EIO :
-						  -ECANCELED;
-	u64 timeline = sidra_point_timeline(point);
-
-	while (!list_empty(list)) {
-		struct io_uring_cmd *first = sidra_uring_cmd_of(
-			list_first_entry(list, struct sidra_pending, link));
-		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
-		const struct task_struct *task = io_uring_cmd_get_task(first);
-		struct list_head *pos;
-		bool several;
-		LIST_HEAD(sidra_uring_run);
-
-		list_for_each(pos, list) {
-			struct sidra_pending *pending = list_entry(pos, struct sidra_pending, link);
-			struct io_uring_cmd *cmd = sidra_uring_cmd_of(pending);
-
-			if (cmd_to_io_kiocb(cmd)->ctx != ring || io_uring_cmd_get_task(cmd) != task)
-				break;
-			pending->result = pending->value <= timeline ? 0 : error;
-		}
-		list_cut_before(&sidra_uring_run, list, pos);
-		several = !list_is_singular(&sidra_uring_run);
-		list_del(&sidra_uring_run);
-		__io_uring_cmd_do_in_task(first, complete_pending_in_task,
-					  several ? 0 : IOU_F_TWQ_LAZY_WAKE);
-	}
-}
-
 /* ---- WAIT_VALUE ---- */
 
 /* Completes a WAIT_VALUE; the command may not be used afterwards. */
 static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct uring_wait *wait = sidra_uring_pdu_of(cmd)->wait;
+	struct sidra_uring_wait *wait = sidra_uring_pdu_of(cmd)->wait;
 	int result = sidra_uring_outcome(wait->queue->sdev, wait->result);
 	u64 value = wait->arm.value;
 
@@ -138,7 +48,7 @@ SIDRA_TASK_WORK(finish_in_task, sidra_uring_finish)
 
 static void sidra_uring_fire(struct sidra_arm *arm)
 {
-	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
+	struct sidra_uring_wait *wait = container_of(arm, struct sidra_uring_wait, arm);
 
 	wait->result = sidra_point_check(&wait->queue->point, arm->epoch, arm->value);
 	if (wait->result == -EINPROGRESS || wait->result == -EIO)
@@ -149,7 +59,7 @@ static void sidra_uring_fire(struct sidra_arm *arm)
 static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 epoch,
 				  u64 value, unsigned int issue_flags)
 {
-	struct uring_wait *wait;
+	struct sidra_uring_wait *wait;
 
 	if (!epoch)
 		return -EINVAL;
@@ -187,7 +97,7 @@ static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *
 /* The ring or its process exits. io_uring repeats the call until the command is completed. */
 static int sidra_uring_cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	union uring_pdu *pdu = sidra_uring_pdu_of(cmd);
+	union sidra_uring_pdu *pdu = sidra_uring_pdu_of(cmd);
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
 		if (sidra_pending_del(&pdu->pending))
@@ -215,7 +125,7 @@ static int sidra_uring_cancel_value(struct sidra_queue *queue, u64 value)
 	/* One at a time, and no more than can exist when the call begins. */
 	while (count < SIDRA_NOTIFICATIONS_MAX &&
 	       (arm = sidra_arm_take(sdev, &queue->point, value, sidra_uring_fire))) {
-		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
+		struct sidra_uring_wait *wait = container_of(arm, struct sidra_uring_wait, arm);
 
 		wait->result = -ECANCELED;
 		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
@@ -224,8 +134,7 @@ static int sidra_uring_cancel_value(struct sidra_queue *queue, u64 value)
 	pending = sidra_pending_take(sdev, &queue->point, value);
 	if (pending) {
 		pending->result = -ECANCELED;
-		INIT_LIST_HEAD(&pending->link);
-		io_uring_cmd_do_in_task_lazy(sidra_uring_cmd_of(pending), complete_pending_in_task);
+		sidra_pending_complete(pending);
 		count++;
 	}
 	return count ?: -ENOENT;
@@ -279,7 +188,7 @@ static int sidra_uring_submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue
 		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
 		if (!many)
 			return -ENOMEM;
-		atomic64_inc(&queue->sdev->counters.submit_allocations);
+		sidra_count(queue->sdev, submit_allocations);
 		packets = many;
 	}
 	ret = sidra_uring_read_fixed(cmd, address, bytes, packets, issue_flags);

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <drm/drm_device.h>
 
-#include "sidra_drv.h"
+#include "sidra_call.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
 #include "sidra_gem.h"
+#include "sidra_ioctl.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
 #include "sidra_vm.h"
-
-void sidra_vm_release(struct kref *ref)
-{
-	kfree(container_of(ref, struct sidra_vm, ref));
-}
-
-struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle)
-{
-	struct sidra_vm *vm;
-
-	xa_lock(&sfile->vms);
-	vm = xa_load(&sfile->vms, handle);
-	if (vm)
-		sidra_vm_get(vm);
-	xa_unlock(&sfile->vms);
-	return vm;
-}
 
 static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 {
@@ -40,6 +26,18 @@ static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 		return vm;
 	kfree(vm);
 	return ERR_PTR(ret);
+}
+
+void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
+{
+	struct sidra_bo *bo = to_sidra_bo(binding->obj);
+
+	lockdep_assert_held(&vm->sdev->lock);
+	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
+	sidra_mmu_unmap(vm, binding->va, binding->size);
+	/* After the unmap was acknowledged: this may free the memory */
+	drm_gem_object_put(binding->obj);
+	kfree(binding);
 }
 
 static void sidra_vm_destroy(struct sidra_vm *vm)

@@ -6,15 +6,15 @@
 #include <linux/cleanup.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 
+#include "sidra_file.h"
 #include "sidra_ptab.h"
 #include "sidra_range.h"
 
 struct drm_gem_object;
-struct sidra_ctx;
 struct sidra_device;
-struct sidra_file;
 
 /**
  * struct sidra_binding - a buffer in an address space
@@ -58,7 +58,10 @@ struct sidra_vm {
 	struct xarray bindings;
 };
 
-void sidra_vm_release(struct kref *ref);
+static inline void sidra_vm_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct sidra_vm, ref));
+}
 
 static inline struct sidra_vm *sidra_vm_get(struct sidra_vm *vm)
 {
@@ -75,7 +78,23 @@ static inline void sidra_vm_put(struct sidra_vm *vm)
 DEFINE_FREE(sidra_vm, struct sidra_vm *, sidra_vm_put(_T))
 
 /* Returns the address space with a reference, or NULL if the file has no such handle. */
-struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle);
+static inline struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle)
+{
+	struct sidra_vm *vm;
+
+	xa_lock(&sfile->vms);
+	vm = xa_load(&sfile->vms, handle);
+	if (vm)
+		sidra_vm_get(vm);
+	xa_unlock(&sfile->vms);
+	return vm;
+}
+
+/*
+ * Removes a binding: clears its page table entries, waits until the chip no longer uses them, and
+ * drops the buffer.
+ */
+void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding);
 
 /* Destroys all address spaces of the device, or of a file. No context uses them any more. */
 void sidra_vm_destroy_device(struct sidra_device *sdev);

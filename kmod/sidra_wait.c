@@ -12,8 +12,11 @@
 #include <linux/uaccess.h>
 
 #include "sidra_args.h"
+#include "sidra_call.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_file.h"
+#include "sidra_ioctl.h"
 #include "sidra_queue.h"
 #include "sidra_trace.h"
 

@@ -7,13 +7,14 @@
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 
+#include "sidra_chip.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
 #include "sidra_queue.h"
+#include "sidra_recovery.h"
 #include "sidra_submit.h"
 #include "sidra_watch.h"
 
-#define PERIOD_MS	250
 #define SUSPICIOUS	2u	/* checks without progress */
 
 static unsigned int queue_timeout_ms = 10000;
@@ -86,8 +87,6 @@ static void sidra_watch_check_queues(struct sidra_device *sdev)
 	u32 slot;
 
 	lockdep_assert_held(&sdev->lock);
-	if (READ_ONCE(sdev->cut_off) && sidra_check_link(sdev))
-		return;
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx = sdev->ctxs[slot];
 		struct sidra_queue *queue;
@@ -110,12 +109,12 @@ static void sidra_watch_check_queues(struct sidra_device *sdev)
 			asleep |= still;
 			moved |= queue->watch.progress != before;
 			if ((sidra_submit_late(queue) || (still && sidra_watch_overdue(queue))) &&
-			    !sidra_check_link(sdev) && !ctx->lost)
+			    !sidra_recover(sdev) && !ctx->lost)
 				sidra_queue_time_out(ctx, queue);
 		}
 	}
 	if (asleep && !moved)
-		sidra_check_link(sdev);
+		sidra_recover(sdev);
 }
 
 static void sidra_watch_work(struct work_struct *work)
@@ -124,7 +123,8 @@ static void sidra_watch_work(struct work_struct *work)
 						 watch_work);
 
 	guard(mutex)(&sdev->lock);
-	if (!sdev->stopped)
+	/* A recovery that was requested comes first. */
+	if (!sdev->stopped && !READ_ONCE(sdev->recovery.requested))
 		sidra_watch_check_queues(sdev);
 	sidra_watch(sdev);
 }
@@ -132,18 +132,6 @@ static void sidra_watch_work(struct work_struct *work)
 void sidra_watch_init(struct sidra_device *sdev)
 {
 	INIT_DELAYED_WORK(&sdev->watch_work, sidra_watch_work);
-}
-
-void sidra_watch(struct sidra_device *sdev)
-{
-	lockdep_assert_held(&sdev->lock);
-	if (sdev->queue_count)
-		queue_delayed_work(sdev->wq, &sdev->watch_work, msecs_to_jiffies(PERIOD_MS));
-}
-
-void sidra_watch_now(struct sidra_device *sdev)
-{
-	mod_delayed_work(sdev->wq, &sdev->watch_work, 0);
 }
 
 void sidra_watch_stop(struct sidra_device *sdev)

@@ -2,9 +2,9 @@
 #ifndef __SIDRA_WATCH_H__
 #define __SIDRA_WATCH_H__
 
-#include <linux/types.h>
+#include "sidra_device.h"
 
-struct sidra_device;
+#define SIDRA_WATCH_PERIOD_MS	250
 
 /**
  * struct sidra_queue_watch - the watchdog's data about a queue; protected by sidra_device.lock
@@ -24,9 +24,20 @@ void sidra_watch_init(struct sidra_device *sdev);
  * Starts the watchdog after a queue was created; it runs as long as there are queues. Under
  * sidra_device.lock.
  */
-void sidra_watch(struct sidra_device *sdev);
+static inline void sidra_watch(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->queue_count)
+		queue_delayed_work(sdev->wq, &sdev->watch_work,
+				   msecs_to_jiffies(SIDRA_WATCH_PERIOD_MS));
+}
+
 /* Runs a check now; in any context, while there are queues. */
-void sidra_watch_now(struct sidra_device *sdev);
+static inline void sidra_watch_now(struct sidra_device *sdev)
+{
+	mod_delayed_work(sdev->wq, &sdev->watch_work, 0);
+}
+
 /* Stops it when there are no queues and will be none. */
 void sidra_watch_stop(struct sidra_device *sdev);
 

@@ -9,11 +9,15 @@
 #include <linux/uuid.h>
 
 #include "sidra_args.h"
+#include "sidra_call.h"
+#include "sidra_chip.h"
 #include "sidra_ctx.h"
-#include "sidra_drv.h"
+#include "sidra_device.h"
+#include "sidra_ioctl.h"
 #include "sidra_quiesce.h"
 #include "sidra_report.h"
 #include "sidra_store.h"
+#include "sidra_table.h"
 #include "sidra_weights.h"
 
 /**

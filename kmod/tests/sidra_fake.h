@@ -10,8 +10,9 @@
 #include <linux/vmalloc.h>
 
 #include "../sidra_ctx.h"
-#include "../sidra_drv.h"
+#include "../sidra_device.h"
 #include "../sidra_irq.h"
+#include "../sidra_recovery.h"
 #include "../sidra_watch.h"
 
 struct sidra_fake {
@@ -53,6 +54,7 @@ static void fake_end(void *data)
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
 		cancel_delayed_work_sync(&sdev->vectors[i].recheck_work);
 	cancel_delayed_work_sync(&sdev->watch_work);
+	sidra_recovery_stop(sdev);
 	destroy_workqueue(sdev->fence_wq);
 	destroy_workqueue(sdev->wq);
 	vfree((void __force *)sdev->chip.regs);
@@ -76,6 +78,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	struct sidra_device *sdev = &fake->sdev;
 
 	KUNIT_ASSERT_NOT_NULL(test, fake);
+	static_branch_enable(&sidra_counting);
 	fake->bus.ops = &fake_pci_ops;
 	fake->pdev.bus = &fake->bus;
 	fake->pdev.error_state = pci_channel_io_normal;
@@ -94,6 +97,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	sidra_firmware_init(sdev);
 	sidra_vectors_init(sdev);
 	sidra_watch_init(sdev);
+	sidra_recovery_init(sdev);
 	sidra_events_init(sdev);
 	sdev->coredump.length = 1;	/* prevents dumps, which nobody would read */
 	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table),

@@ -231,9 +231,9 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER,
 			       "no DMA reaches memory any more");
 	KUNIT_EXPECT_EQ(test, readl(regs + SIDRA_REG_RESET), SIDRA_RESET_MAGIC);
-	KUNIT_EXPECT_TRUE(test, bench->sdev->cut_off);
-	KUNIT_EXPECT_EQ(test, sidra_check_link(bench->sdev), 0);
-	KUNIT_EXPECT_FALSE(test, bench->sdev->cut_off);
+	KUNIT_EXPECT_TRUE(test, bench->sdev->isolated);
+	KUNIT_EXPECT_EQ(test, sidra_recover(bench->sdev), 0);
+	KUNIT_EXPECT_FALSE(test, bench->sdev->isolated);
 	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER,
 			      "the device works after a reset");
 	KUNIT_EXPECT_EQ(test, atomic64_read(&bench->sdev->counters.device_resets), 1);

@@ -127,7 +127,7 @@ std::string cause_text(std::string_view cause) {
         {"link-lost", "the chip stopped answering"},
         {"bus-error", "the bus reported an error (AER)"},
         {"reset-failed", "the chip was not ready after a reset"},
-        {"cut-off", "a fence was overdue, so the driver cut the chip off from memory"},
+        {"isolated", "a fence was overdue, so the driver isolated the chip from memory"},
     };
     const auto found = std::ranges::find(kCauses, cause, &std::pair<std::string_view, const char*>::first);
     return found == std::end(kCauses) ? "unknown cause" : found->second;

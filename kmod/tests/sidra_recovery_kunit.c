@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of quiesce and reset, with a thread that plays a faulty chip; included by
- * sidra_chip.c.
+ * KUnit tests of quiesce and recovery, with a thread that plays a faulty chip; included by
+ * sidra_recovery.c.
  */
 #include <linux/kthread.h>
 
@@ -215,8 +215,16 @@ static void chip_quiesce_ends(struct kunit *test)
 		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
 	thread = start_chip(test, chip);
 
-	scoped_guard(mutex, &sdev->lock)
-		sidra_quiesce(chip->ctx, scene->op, 0, 0);
+	scoped_guard(mutex, &sdev->lock) {
+		int ret = sidra_quiesce(chip->ctx, scene->op, 0, 0);
+
+		KUNIT_EXPECT_EQ(test, ret, scene->level == COMMAND ? 0 : -ESTALE);
+		KUNIT_EXPECT_EQ_MSG(test, !!(chip->fake->command & PCI_COMMAND_MASTER),
+				    scene->level != DEVICE,
+				    "no DMA reaches memory that the caller is about to free");
+		KUNIT_EXPECT_FALSE_MSG(test, chip->ctx->lost, "only the recovery does that");
+		sidra_recover(sdev);
+	}
 	kthread_stop(thread);
 
 	KUNIT_EXPECT_EQ(test, chip->ctx->lost, scene->level != COMMAND);
@@ -233,11 +241,8 @@ static void chip_quiesce_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, chip->ops[0], scene->op);
 }
 
-/*
- * A command without a context: after a timeout the device is reset, and the command is repeated
- * once.
- */
-static void chip_admin_is_tried_once_more(struct kunit *test)
+/* A command without a context: after a timeout the device is isolated, and then reset. */
+static void chip_admin_gives_up(struct kunit *test)
 {
 	static const struct scene silent = { .command = SILENCE };
 	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
@@ -249,10 +254,17 @@ static void chip_admin_is_tried_once_more(struct kunit *test)
 	chip->fake = fake_device(test);
 	sdev = &chip->fake->sdev;
 	thread = start_chip(test, chip);
-	scoped_guard(mutex, &sdev->lock)
+	scoped_guard(mutex, &sdev->lock) {
 		KUNIT_EXPECT_EQ(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO);
+		KUNIT_EXPECT_TRUE(test, sdev->isolated);
+		KUNIT_EXPECT_FALSE(test, chip->fake->command & PCI_COMMAND_MASTER);
+		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -ENODEV,
+				    "no command reaches a device that is isolated");
+		KUNIT_EXPECT_EQ(test, sidra_recover(sdev), 0);
+	}
 	kthread_stop(thread);
-	KUNIT_EXPECT_EQ(test, chip->op_count, 2);
+	KUNIT_EXPECT_TRUE(test, chip->fake->command & PCI_COMMAND_MASTER);
+	KUNIT_EXPECT_EQ(test, chip->op_count, 1);
 	KUNIT_EXPECT_EQ(test, chip->resets, 1);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), 1);
 	KUNIT_EXPECT_FALSE(test, sdev->link_gone);
@@ -260,28 +272,28 @@ static void chip_admin_is_tried_once_more(struct kunit *test)
 
 static unsigned int usual_timeout_ms;
 
-static int chip_suite_init(struct kunit_suite *suite)
+static int recovery_suite_init(struct kunit_suite *suite)
 {
 	usual_timeout_ms = admin_timeout_ms;
 	admin_timeout_ms = 200;	/* each command without an answer takes this long */
 	return 0;
 }
 
-static void chip_suite_exit(struct kunit_suite *suite)
+static void recovery_suite_exit(struct kunit_suite *suite)
 {
 	admin_timeout_ms = usual_timeout_ms;
 }
 
-static struct kunit_case chip_cases[] = {
+static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(chip_quiesce_ends, scene_gen_params, { .speed = KUNIT_SPEED_SLOW }),
-	KUNIT_CASE(chip_admin_is_tried_once_more),
+	KUNIT_CASE(chip_admin_gives_up),
 	{}
 };
 
-static struct kunit_suite chip_suite = {
-	.name = "sidra_chip",
-	.suite_init = chip_suite_init,
-	.suite_exit = chip_suite_exit,
-	.test_cases = chip_cases,
+static struct kunit_suite recovery_suite = {
+	.name = "sidra_recovery",
+	.suite_init = recovery_suite_init,
+	.suite_exit = recovery_suite_exit,
+	.test_cases = recovery_cases,
 };
-kunit_test_suite(chip_suite);
+kunit_test_suite(recovery_suite);

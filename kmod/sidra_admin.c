@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/moduleparam.h>
+
+#include "sidra_admin.h"
+#include "sidra_coredump.h"
+#include "sidra_device.h"
+#include "sidra_recovery.h"
+#include "sidra_reset.h"
+#include "sidra_trace.h"
+
+#define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
+
+static unsigned int admin_timeout_ms = 1000;
+module_param(admin_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(admin_timeout_ms, "timeout of an admin command (ms)");
+
+int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(admin_timeout_ms) + 1;
+	struct sidra_chip *chip = &sdev->chip;
+	int ret;
+
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->stopped || READ_ONCE(sdev->isolated))
+		return -ENODEV;
+	if (++chip->admin_tag == 0)
+		chip->admin_tag = 1;
+	chip->admin_op = op;
+	reinit_completion(&chip->admin_done);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG0, arg0);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG1, arg1);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG2, arg2);
+	sidra_write32(sdev, SIDRA_REG_ADMIN_CMD, op | (u32)chip->admin_tag << 16);
+	for (;;) {
+		bool late = time_after(jiffies, end);
+		u32 status;
+
+		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
+		status = sidra_read32(sdev, SIDRA_REG_ADMIN_STATUS);
+		if ((status == ~0u || status == 0) && !sidra_chip_answers(sdev))
+			ret = -ENODEV;
+		else if (status >> 16 != chip->admin_tag && (status & SIDRA_ADMIN_BUSY))
+			ret = -EBUSY;
+		else if (status >> 16 == chip->admin_tag && !(status & SIDRA_ADMIN_BUSY))
+			ret = status & SIDRA_ADMIN_RESULT_MASK;
+		else if (late)
+			ret = -ETIMEDOUT;
+		else
+			continue;
+		break;
+	}
+	trace_sidra_admin(sdev->ordinal, op, arg0, arg1, arg2, ret);
+	return ret;
+}
+
+void sidra_admin_give_up(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	sdev->recovery.dumped = true;
+	sidra_isolate_device(sdev);
+	sidra_recovery_request(sdev);
+}
+
+int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
+{
+	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+
+	if (ret == -ETIMEDOUT || ret == -EBUSY) {
+		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
+		drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u\n",
+			 op);
+		sidra_admin_give_up(sdev);
+	}
+	if (ret < 0)
+		return ret == -ENODEV ? -ENODEV : -EIO;
+	return ret == SIDRA_ADMIN_OK ? 0 : -EIO;
+}

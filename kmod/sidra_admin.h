@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Admin commands: the driver's requests to the chip, one at a time. */
+#ifndef __SIDRA_ADMIN_H__
+#define __SIDRA_ADMIN_H__
+
+#include <linux/types.h>
+
+struct sidra_device;
+
+/*
+ * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result,
+ * or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
+ */
+int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
+
+/*
+ * The same, but a timeout isolates the device, and requests its recovery. Returns 0, -EIO or
+ * -ENODEV.
+ */
+int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
+
+/*
+ * Only a reset ends a command that the chip does not acknowledge: isolates the device, and requests
+ * its recovery. The caller holds sidra_device.lock, and has taken a dump.
+ */
+void sidra_admin_give_up(struct sidra_device *sdev);
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+
+#include "sidra_device.h"
+#include "sidra_dma.h"
+#include "sidra_queue.h"
+#include "sidra_queue_memory.h"
+
+int sidra_queue_alloc_state(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	queue->state_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!queue->state_page)
+		return -ENOMEM;
+	queue->state_bus = dma_map_page(dev, queue->state_page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, queue->state_bus)) {
+		__free_page(queue->state_page);
+		queue->state_page = NULL;
+		return -ENOMEM;
+	}
+	queue->point.state = page_address(queue->state_page);
+	return sidra_dma_bounced(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
+}
+
+int sidra_queue_alloc_user_ring(struct sidra_queue *queue)
+{
+	unsigned long count = queue->ring_size >> PAGE_SHIFT;
+	int ret;
+
+	queue->pages = kvcalloc(count, sizeof(*queue->pages), GFP_KERNEL_ACCOUNT);
+	if (!queue->pages)
+		return -ENOMEM;
+	for (; queue->page_count < count; queue->page_count++) {
+		queue->pages[queue->page_count] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!queue->pages[queue->page_count])
+			return -ENOMEM;
+	}
+	ret = sg_alloc_table_from_pages(&queue->sgt, queue->pages, count, 0, queue->ring_size,
+					GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret;
+	ret = dma_map_sgtable(queue->sdev->drm.dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
+	if (ret)
+		/* Sets sgl to NULL, which means that the table is not mapped */
+		sg_free_table(&queue->sgt);
+	return ret;
+}
+
+int sidra_queue_alloc_kernel_ring(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus,
+					 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
+	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue),
+					      sizeof(*queue->point.pending_slots),
+					      GFP_KERNEL_ACCOUNT);
+	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
+	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
+}
+
+void sidra_queue_unmap_memory(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	if (queue->state_page)
+		dma_unmap_page(dev, queue->state_bus, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (queue->sgt.sgl) {
+		dma_unmap_sgtable(dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
+		sg_free_table(&queue->sgt);
+	}
+	if (queue->ring)
+		dma_free_coherent(dev, queue->index_offset, queue->ring, queue->ring_bus);
+	if (queue->index)
+		dma_free_coherent(dev, PAGE_SIZE, queue->index, queue->index_bus);
+	queue->ring = NULL;
+	queue->index = NULL;
+}
+
+void sidra_queue_release(struct kref *ref)
+{
+	struct sidra_queue *queue = container_of(ref, struct sidra_queue, ref);
+	unsigned long i;
+
+	for (i = 0; i < queue->page_count; i++)
+		put_page(queue->pages[i]);
+	kvfree(queue->pages);
+	kvfree(queue->point.pending_slots);
+	if (queue->state_page)
+		put_page(queue->state_page);
+	kfree_rcu(queue, rcu);
+}
+
+void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)
+{
+	struct sidra_queue_state *state = queue->point.state;
+
+	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
+	sidra_point_begin_epoch(&queue->point, epoch, retired, start);
+	memset(&state->fault, 0, sizeof(state->fault));
+	WRITE_ONCE(state->parked, 0);
+	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
+}

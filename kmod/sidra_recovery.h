@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recovery of contexts and of the device. Whoever finds that the chip does not do what it was told
+ * makes sure that no DMA reaches memory which is about to be freed (sidra_quiesce(), sidra_admin(),
+ * and sidra_isolate_device() for fences), and requests a recovery. A work item then does the rest
+ * under sidra_device.lock: contexts and device are reset, and their owners are told. Calls wait for
+ * it before they begin and before they return.
+ */
+#ifndef __SIDRA_RECOVERY_H__
+#define __SIDRA_RECOVERY_H__
+
+#include <sidra_accel.h>
+
+#include "sidra_device.h"
+
+void sidra_recovery_init(struct sidra_device *sdev);
+/* The device is being removed: ends the work item, and wakes who waits for it. */
+void sidra_recovery_stop(struct sidra_device *sdev);
+
+/* Requests a recovery, in any context. */
+static inline void sidra_recovery_request(struct sidra_device *sdev)
+{
+	WRITE_ONCE(sdev->recovery.requested, true);
+	queue_work(sdev->wq, &sdev->recovery.work);
+}
+
+/*
+ * Checks the link, and does what was requested: contexts that the chip has reset are lost, an
+ * isolated device is reset, and so is one whose link was lost or has come back. Returns 0, or
+ * -ENODEV while the link is gone; every context is lost then. The caller holds sidra_device.lock.
+ */
+int sidra_recover(struct sidra_device *sdev);
+
+/* Sets the context table, and enables interrupts, queues and firmware. */
+void sidra_enable_device(struct sidra_device *sdev);
+
+/*
+ * Resets the chip, with bus mastering off meanwhile. Every context is lost, with @cause in the
+ * fault records. On return no earlier work is in flight. The caller holds sidra_device.lock.
+ */
+void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause);
+
+/*
+ * Stops the device, until sidra_resume_device() if ever: every context is lost, and the chip is
+ * reset if it answers, and cannot access memory. Calls fail with -ENODEV, or wait while the device
+ * is held.
+ */
+void sidra_stop_device(struct sidra_device *sdev);
+/*
+ * The same, but contexts whose queues drain in time are not lost, and continue afterwards; see
+ * sidra_queue_drained().
+ */
+void sidra_suspend_device(struct sidra_device *sdev);
+/*
+ * Resumes after a suspend or bus reset: 0, or -ENODEV if the chip does not become ready; then every
+ * context is lost.
+ */
+int sidra_resume_device(struct sidra_device *sdev);
+
+#endif
