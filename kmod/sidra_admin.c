@@ -10,13 +10,13 @@
 
 #define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
 
-static unsigned int admin_timeout_ms = 1000;
-module_param(admin_timeout_ms, uint, 0644);
+unsigned int sidra_admin_timeout_ms = 1000;
+module_param_named(admin_timeout_ms, sidra_admin_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(admin_timeout_ms, "timeout of an admin command (ms)");
 
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(admin_timeout_ms) + 1;
+	unsigned long end = jiffies + msecs_to_jiffies(sidra_admin_timeout_ms) + 1;
 	struct sidra_chip *chip = &sdev->chip;
 	int ret;
 

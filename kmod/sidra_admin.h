@@ -7,6 +7,8 @@
 
 struct sidra_device;
 
+extern unsigned int sidra_admin_timeout_ms;	/* a module parameter, which tests shorten */
+
 /*
  * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result,
  * or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.

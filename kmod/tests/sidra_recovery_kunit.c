@@ -274,14 +274,14 @@ static unsigned int usual_timeout_ms;
 
 static int recovery_suite_init(struct kunit_suite *suite)
 {
-	usual_timeout_ms = admin_timeout_ms;
-	admin_timeout_ms = 200;	/* each command without an answer takes this long */
+	usual_timeout_ms = sidra_admin_timeout_ms;
+	sidra_admin_timeout_ms = 200;	/* each command without an answer takes this long */
 	return 0;
 }
 
 static void recovery_suite_exit(struct kunit_suite *suite)
 {
-	admin_timeout_ms = usual_timeout_ms;
+	sidra_admin_timeout_ms = usual_timeout_ms;
 }
 
 static struct kunit_case recovery_cases[] = {

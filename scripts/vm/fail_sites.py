@@ -45,7 +45,8 @@ NEVER_REFUSES = re.compile(r"""
     | cdev_(init|device_del) | device_initialize | class_unregister | unregister_chrdev_region | hwmon_device_unregister | release_firmware
     | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
     | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches
-    | param_ops_uint | system_freezable_wq | this_cpu_off | finish_wait
+    | param_ops_uint | system_freezable_wq | this_cpu_off | finish_wait | schedule | static_key_\w+ | make_kuid | from_kuid_munged
+    | drm_ioctl_kernel | rep_stos_alternative
 """, re.VERBOSE)
 
 _SECTION = re.compile(r"Disassembly of section (\S+):")
