@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance bench-compiler python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check kmod-intree fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance bench-compiler python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -62,6 +62,10 @@ check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots, 
 kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
 	@$(SETUP) vm
 	@scripts/check.sh kmod-check kmod
+
+kmod-intree: ## write the driver as a series of patches for a kernel tree, and compile it there; TREE=DIR: only write it, for that tree
+	@$(SETUP) vm
+	@scripts/kmod-intree.sh $(TREE)
 
 fuzz: ## run each fuzz target for SECONDS=n (default 60) seconds: tests/fuzz/README.md
 	@$(SETUP) base compiler fuzz

@@ -17,7 +17,7 @@ declare -A why=(
     [kubernetes]="the library of the kubelet's protocol, for sidra-device-plugin, and what reads manifests"
     [compiler]="MLIR, in which the compiler of networks is written, what reads ONNX, and ONNX's stored tests"
     [fuzz]="the compiler that has libFuzzer, and what puts names into its reports"
-    [vm]="what makes the VM's root"
+    [vm]="what makes the VM's root, and what decides conditions of a source"
 )
 declare -A packages=(
     [make]="make"
@@ -32,7 +32,7 @@ declare -A packages=(
     [kubernetes]="libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc python3-yaml"
     [compiler]="libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libonnx-dev libonnx-testdata libprotobuf-dev protobuf-compiler zlib1g-dev libzstd-dev libedit-dev libcurl4-openssl-dev libxml2-dev"
     [fuzz]="clang libclang-rt-dev llvm"
-    [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap"
+    [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap unifdef"
 )
 
 fail() {
