@@ -86,10 +86,14 @@ static int chip_thread(void *data)
 {
 	struct chip *chip = data;
 	void __iomem *regs = chip->fake->sdev.chip.regs;
+	bool stop;
 
-	while (!kthread_should_stop()) {
-		u32 command = readl(regs + SIDRA_REG_ADMIN_CMD);
+	/* What was written before the end is still seen. */
+	do {
+		u32 command;
 
+		stop = kthread_should_stop();
+		command = readl(regs + SIDRA_REG_ADMIN_CMD);
 		if (command) {
 			writel(0, regs + SIDRA_REG_ADMIN_CMD);
 			answer(chip, regs, command);
@@ -99,7 +103,7 @@ static int chip_thread(void *data)
 			chip->resets++;
 		}
 		usleep_range(20, 50);
-	}
+	} while (!stop);
 	return 0;
 }
 
