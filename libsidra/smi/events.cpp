@@ -105,11 +105,13 @@ void Events::add(sidra_smi_chip& chip, const char* type, sidra_smi_status severi
 void Events::report(sidra_smi_chip& chip, Seen& seen, const Uevent& event) {
     const std::string why = event.cause ? fmt::format(": {}", cause_text(*event.cause)) : "";
     if (event.event == "reset") {
-        // A reading may have seen the new generation before.
-        if (const uint64_t* known = find(seen, "generation"); event.generation && known && *known == *event.generation)
+        // A reading may have seen the new generation before, and then waits for this, or has waited long enough.
+        if (const uint64_t* known = find(seen, "generation");
+            event.generation && known && *known == *event.generation && !seen.reset_without_cause)
             return;
         if (event.generation) seen.numbers["generation"] = *event.generation;
-        add(chip, "reset", kWarning, fmt::format("the chip was reset, and all contexts are lost{}", why));
+        seen.reset_without_cause = false;
+        add_reset(chip, why);
     } else if (event.event == "context-lost") {
         add(chip, "context-lost", kWarning,
             event.context ? fmt::format("context {} is lost{}", *event.context, why)
@@ -126,7 +128,11 @@ void Events::report(sidra_smi_chip& chip, Seen& seen, const Uevent& event) {
     }
 }
 
-void Events::compare_resets(sidra_smi_chip& chip, const Seen& before, const Seen& now) {
+void Events::add_reset(sidra_smi_chip& chip, const std::string& why) {
+    add(chip, "reset", kWarning, fmt::format("the chip was reset, and all contexts are lost{}", why));
+}
+
+void Events::compare_resets(sidra_smi_chip& chip, const Seen& before, Seen& now) {
     const auto grew = [&](const char* field) {
         const uint64_t *was = find(before, field), *is = find(now, field);
         return was != nullptr && is != nullptr && *is > *was;
@@ -136,8 +142,11 @@ void Events::compare_resets(sidra_smi_chip& chip, const Seen& before, const Seen
     if (grew("firmware.panic"))
         add(chip, "firmware-panic", kCritical,
             fmt::format("the firmware has panicked (code {})", *find(now, "firmware.panic")));
+    if (before.reset_without_cause) add_reset(chip, "");
     if (grew("generation")) {
-        add(chip, "reset", kWarning, "the chip was reset, and all contexts are lost");
+        // The kernel's event, which has the cause, comes a moment later.
+        now.reset_without_cause = kernel_ != nullptr && chip.kind == SIDRA_SMI_CARD;
+        if (!now.reset_without_cause) add_reset(chip, "");
     } else if (again && std::strcmp(sidra_smi_text_of(&chip, "boot.reason"), "watchdog") == 0) {
         add(chip, "firmware-watchdog", kCritical, "the firmware hung, and its watchdog restarted it");
     }

@@ -20,6 +20,7 @@ struct Seen {
     std::string uuid, status, link;
     std::map<std::string, uint64_t> numbers;           // values of fields
     std::map<std::string, sidra_smi_status> findings;  // severity by check
+    bool reset_without_cause = false;                  // not reported yet: the next reading does
 };
 
 class Events {
@@ -37,7 +38,8 @@ class Events {
              const char* check = nullptr, uint64_t count = 0);
     void report(sidra_smi_chip& chip, Seen& seen, const Uevent& event);
     void compare(sidra_smi_chip& chip, Seen& before, Seen now);
-    void compare_resets(sidra_smi_chip& chip, const Seen& before, const Seen& now);
+    void add_reset(sidra_smi_chip& chip, const std::string& why);
+    void compare_resets(sidra_smi_chip& chip, const Seen& before, Seen& now);
     sidra_smi_status compare_health(sidra_smi_chip& chip, const Seen& before, Seen& now);
 
     std::unique_ptr<Uevents> kernel_;
