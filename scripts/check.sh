@@ -17,6 +17,7 @@
 #   python                   the Python packages, with PyTorch, except
 #   python-long              the tests of python/tests/long
 #   packages                 the Debian packages: built, installed and tested
+#   intree                   the driver compiled in a kernel tree
 # If a part cannot be built, it fails, and the others still run. JOBS: number of parallel tests (default: one per CPU).
 # BUILD_ONLY=1: runs nothing.
 set -uo pipefail
@@ -160,14 +161,16 @@ if has python-long; then build serve scripts/python-packages.sh serve; fi
 if { has python || has python-long; } && build python scripts/python.sh; then
     python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
     ! has python || add python 90 "${python_tests[@]}" python/tests --ignore=python/tests/long
-    # A process for each file, so that all CPUs have work. Those that take the longest come first.
-    declare -A long=([dynamo]=150 [op_db]=140 [models]=60 [training]=40)
+    # A process for each file, so that all CPUs have work; PyTorch's own threads would only wait for each other. Those that take the longest
+    # come first.
+    declare -A long=([dynamo]=100 [distributed]=95 [op_db]=90 [models]=60 [training]=40 [last_layer]=37 [hosts]=36 [module_db]=35)
     ! has python-long || for file in python/tests/long/test_*.py; do
         name=$(basename "$file" .py)
         name=${name#test_}
-        add "python-long/$name" "${long[$name]:-20}" "${python_tests[@]}" "$file"
+        add "python-long/$name" "${long[$name]:-20}" env OMP_NUM_THREADS=1 "${python_tests[@]}" "$file"
     done
 fi
+if has intree; then add kmod-intree 100 scripts/kmod-intree.sh; fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
 
 echo "== test"

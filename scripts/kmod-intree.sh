@@ -84,9 +84,19 @@ if ! [[ -e $root/complete ]]; then
     touch "$root/complete"
 fi
 scripts/kmod_intree.py "$root/root/usr/src/linux" $out
+lines="$(cat $out/*.patch | grep -c '^+') lines in $(find $out -name '*.patch' | wc -l) patches"
+# What has compiled is not compiled again until the series, the root or this script changes.
+known=$cache/clean/intree-$(cat $out/*.patch "$0" <(echo "$root") | sha256sum | cut -c1-16)
+if [[ -e $known ]]; then
+    touch "$known"
+    echo "kmod-intree: $lines compile in the kernel's tree (as before): $out"
+    exit
+fi
 start=$SECONDS
 as_root "$here/kmod-intree.sh" --inside "$root" "$PWD/$out" >$out/log 2>&1 || {
     tail -n 60 $out/log >&2
     fail "the series does not apply or compile; the end of $out/log is above."
 }
-echo "kmod-intree: $(cat $out/*.patch | grep -c '^+') lines in $(find $out -name '*.patch' | wc -l) patches compile in the kernel's tree ($((SECONDS - start)) s): $out"
+mkdir -p "$cache/clean"
+touch "$known"
+echo "kmod-intree: $lines compile in the kernel's tree ($((SECONDS - start)) s): $out"

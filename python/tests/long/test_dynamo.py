@@ -318,7 +318,7 @@ def test_numbers_of_rows_are_padded_to_a_few_that_share_their_crossbars(empty_ca
     gc.collect()
     free = free_crossbars()
     with torch.no_grad():
-        for rows in (5, *range(2, 14), 0):
+        for rows in (5, *range(2, 9), 0):
             x = torch.randn(rows, 64)
             count, result = operators(compiled, x.to("sidra"))
             assert result.shape == (rows, 10) and result.is_contiguous()
@@ -326,7 +326,7 @@ def test_numbers_of_rows_are_padded_to_a_few_that_share_their_crossbars(empty_ca
                 near(result, here(x))
                 used = free - free_crossbars()
                 assert used == 2  # one for each matrix, as at the first number of rows
-    assert [shapes[0][0] for shapes in compilations][:7] == [6, 2, 3, 4, 8, 12, 16] and len(compilations) <= 8
+    assert [shapes[0][0] for shapes in compilations][:5] == [6, 2, 3, 4, 8] and len(compilations) <= 6
 
 
 class Decoder(nn.Module):
