@@ -61,6 +61,7 @@ static inline int sidra_import_fixed(u64 address, unsigned long bytes, int direc
 {
 	return io_uring_cmd_import_fixed(address, bytes, direction, iter, cmd);
 }
+
 #define io_uring_cmd_import_fixed sidra_import_fixed
 #endif
 

@@ -25,6 +25,7 @@ struct sidra_user;
 /**
  * struct sidra_ctx - a context; protected by sidra_device.lock where nothing else is said
  * @ref: held by the file's table, by mappings of the doorbell page, and by calls in progress
+ * @sdev: its device; constant
  * @handle: its handle in the file; constant
  * @slot: its number on the chip; constant
  * @account: accounting of its file; valid while it is not @dead; constant, like @user
@@ -41,6 +42,10 @@ struct sidra_user;
  * @vm: its address space, with a reference; constant
  * @vm_link: in sidra_vm.ctxs while the chip may use @vm for it
  * @next_weights: where the next allocation of an index begins, as for sidra_vm.next_address
+ * @queue_table: table of its queues, read by the chip
+ * @queue_table_bus: its bus address
+ * @weights_table: table of its weights, read by the chip
+ * @weights_table_bus: its bus address
  * @queues: struct sidra_queue by number; looked up without the lock
  * @weights: struct sidra_weights_handle by index
  */

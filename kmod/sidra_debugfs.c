@@ -53,23 +53,27 @@ static int sidra_debugfs_regs_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+static void sidra_debugfs_show_counter(struct seq_file *m, const char *name,
+				       const atomic64_t *counter)
+{
+	seq_printf(m, "%s %lld\n", name, atomic64_read(counter));
+}
+
 static int sidra_debugfs_counters_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_counters *counters = &to_sidra(entry->dev)->counters;
 
 	static_branch_enable(&sidra_counting);
-#define SHOW(name) seq_printf(m, #name " %lld\n", atomic64_read(&counters->name))
-	SHOW(mmio_writes);
-	SHOW(mmio_reads);
-	SHOW(interrupts);
-	SHOW(ioctls);
-	SHOW(pins);
-	SHOW(submits);
-	SHOW(submit_allocations);
-	SHOW(device_resets);
-	SHOW(rechecks);
-#undef SHOW
+	sidra_debugfs_show_counter(m, "mmio_writes", &counters->mmio_writes);
+	sidra_debugfs_show_counter(m, "mmio_reads", &counters->mmio_reads);
+	sidra_debugfs_show_counter(m, "interrupts", &counters->interrupts);
+	sidra_debugfs_show_counter(m, "ioctls", &counters->ioctls);
+	sidra_debugfs_show_counter(m, "pins", &counters->pins);
+	sidra_debugfs_show_counter(m, "submits", &counters->submits);
+	sidra_debugfs_show_counter(m, "submit_allocations", &counters->submit_allocations);
+	sidra_debugfs_show_counter(m, "device_resets", &counters->device_resets);
+	sidra_debugfs_show_counter(m, "rechecks", &counters->rechecks);
 	return 0;
 }
 

@@ -12,11 +12,11 @@
  * no user memory is accessed, and mmap_lock is not taken.
  *
  * Access to the chip is allowed to calls under sidra_device.lock that began with
- * CLASS(sidra_call), and, unless sidra_device.stopped is set, to whoever rings a doorbell under submit_lock
- * or arms the chip under sidra_vector.lock. Removal first stops the device, which ends all jobs,
- * and then unplugs it. So drm_dev_enter() is only needed for short register reads without these
- * locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code in
- * there must not wait for a fence, a user page, a signal or a lock that is held for long, and no
+ * CLASS(sidra_call), and, unless sidra_device.stopped is set, to whoever rings a doorbell under
+ * submit_lock or arms the chip under sidra_vector.lock. Removal first stops the device, which ends
+ * all jobs, and then unplugs it. So drm_dev_enter() is only needed for short register reads without
+ * these locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code
+ * in there must not wait for a fence, a user page, a signal or a lock that is held for long, and no
  * fence may depend on entering.
  */
 #ifndef __SIDRA_DEVICE_H__
@@ -118,19 +118,45 @@ struct sidra_recovery {
  * @cdev: character device of @node
  * @ordinal: N
  * @pdev: the PCI device; not accessed once @drm is unplugged
+ * @regs_base: bus address of BAR0, for mappings of doorbells
+ * @lock: protects the chip's tables, the admin channel, contexts and their objects, @store,
+ *        @link_gone, @stopped
  * @chip: registers, identity, admin commands
- * @mailbox, @firmware: connection to the firmware, and its state
- * @crossbars, @manage: cached queries for sysfs attributes
+ * @mailbox: connection to the firmware
+ * @firmware: its state
+ * @crossbars: cached query for the sysfs attributes of crossbars
+ * @manage: cached queries for those of root
  * @telemetry: telemetry page for unprivileged readers
  * @hwmon: the hwmon device, or NULL
  * @alarms: alarms of @hwmon
+ * @events: uevents that were not sent yet
+ * @bo_lock: protects @bos
+ * @bos: buffers mapped for DMA, which must be unmapped before remove() returns
+ * @wq: work that may take sidra_device.lock
+ * @fence_wq: work that signals fences; allocates no memory
+ * @counters: counters for debugfs
  * @ctx_table: context table, read by the chip
+ * @ctx_table_bus: its bus address
  * @ctxs: contexts by their number on the chip
  * @vms: address spaces
  * @queue_count: number of queues of all contexts
  * @limits: what users hold, and may hold
  * @store: weights objects
+ * @link_gone: the chip does not answer, and every context was lost for it
+ * @link_retry: jiffies before which a chip that answers but is not ready is not reset again
+ * @stopped: the driver must not access the chip, until it is resumed if ever
+ * @gone: stopped for good: remove() has begun, and every call that fails returns -ENODEV
+ * @held: stopped temporarily, by a bus reset or a suspend: calls wait
+ * @held_wait: calls that wait for the end of @held
+ * @master_lock: protects bus mastering and @isolated
+ * @isolated: no DMA of the chip reaches memory, see sidra_isolate_device()
+ * @recovery: what has to be done about that
  * @l3: L3 SRAM
+ * @map_lock: protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may
+ *            show
+ * @vectors: MSI-X vectors, and the queues of each
+ * @watch_work: the watchdog
+ * @coredump: the text of a dump that was not fetched
  */
 struct sidra_device {
 	struct drm_device drm;
@@ -138,13 +164,9 @@ struct sidra_device {
 	struct cdev cdev;
 	int ordinal;
 	struct pci_dev *pdev;
-	phys_addr_t regs_base;	/* of BAR0 */
+	phys_addr_t regs_base;
 
-	/*
-	 * Protects the chip's tables, the admin channel, contexts and their objects, @store,
-	 * @link_gone, @stopped.
-	 */
-	struct mutex lock;
+	struct mutex lock;	/* of most; see above */
 	struct sidra_chip chip;
 	struct sidra_hw_context *ctx_table;
 	dma_addr_t ctx_table_bus;
@@ -153,28 +175,20 @@ struct sidra_device {
 	u32 queue_count;
 	struct sidra_store store;
 	bool link_gone;
-	/* Jiffies before which a chip that answers but is not ready is not reset again */
 	unsigned long link_retry;
-	/* The driver must not access the chip, until it is resumed if ever */
 	bool stopped;
-	/* Stopped for good: remove() has begun, and every call that fails returns -ENODEV */
 	bool gone;
-	bool held;		/* stopped temporarily, by a bus reset or a suspend: calls wait */
+	bool held;
 	wait_queue_head_t held_wait;
 
-	/* Protects bus mastering and @isolated. */
-	struct mutex master_lock;
-	bool isolated;		/* see sidra_isolate_device() */
+	struct mutex master_lock;	/* of bus mastering and @isolated */
+	bool isolated;
 	struct sidra_recovery recovery;
 
 	struct sidra_l3 l3;
 	struct sidra_limits limits;
 
-	/*
-	 * Protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may
-	 * show.
-	 */
-	struct mutex map_lock;
+	struct mutex map_lock;	/* of what mappings show */
 
 	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];
 
@@ -191,12 +205,11 @@ struct sidra_device {
 	struct sidra_alarms alarms;
 	struct sidra_events events;
 
-	/* Protects @bos: buffers mapped for DMA, which must be unmapped before remove() returns. */
-	struct mutex bo_lock;
+	struct mutex bo_lock;	/* of @bos */
 	struct list_head bos;
 
 	struct workqueue_struct *wq;
-	struct workqueue_struct *fence_wq;	/* work that signals fences; allocates no memory */
+	struct workqueue_struct *fence_wq;
 	struct sidra_counters counters;
 };
 

@@ -17,7 +17,7 @@
  * @count: number of epochs that have ended
  */
 struct sidra_epochs {
-	spinlock_t lock;
+	spinlock_t lock;	/* of @ended and @count */
 	u32 current_epoch;
 	struct {
 		u32 epoch;

@@ -22,9 +22,10 @@ struct sidra_device;
  * @reset: the cause of a reset of the device, or SIDRA_FAULT_NONE
  * @lost: contexts that were lost individually
  * @cause: cause of each
+ * @work: sends them
  */
 struct sidra_events {
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows */
 	bool on;
 	u32 reset;
 	DECLARE_BITMAP(lost, SIDRA_CONTEXTS_MAX);

@@ -12,6 +12,7 @@
 
 /**
  * struct sidra_file - an open file
+ * @sdev: the device
  * @user: the user who opened it
  * @ctxs: its contexts by handle
  * @next_ctx: handle to try next, so that a stale handle does not refer to a new context

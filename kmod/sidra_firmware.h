@@ -21,7 +21,8 @@ struct sidra_device;
  * @security_version: its security version
  * @logged: the @version that was last logged
  * @restarted: an interrupt reported a panic or a restart
- * @panicked: it panicked with @panic_code (0: unknown), and its dump has not been fetched
+ * @panicked: it panicked, and its dump has not been fetched
+ * @panic_code: the code of the panic; 0: unknown
  * @offered: the image on disk was offered to it once
  * @update_lock: serialises updates
  */
@@ -35,7 +36,7 @@ struct sidra_firmware {
 	bool panicked;
 	u32 panic_code;
 	bool offered;
-	struct mutex update_lock;
+	struct mutex update_lock;	/* one update at a time */
 };
 
 void sidra_firmware_init(struct sidra_device *sdev);

@@ -26,6 +26,7 @@ enum sidra_bo_kind {
 /**
  * struct sidra_bo - a buffer
  * @base: first; of a local or user buffer only its drm_gem_object is used
+ * @kind: whose memory it is; constant
  * @dma_lock: serialises the first mapping for DMA
  * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock
  * @sgt: pages mapped for DMA; NULL before the first bind and after the device was removed
@@ -42,7 +43,7 @@ enum sidra_bo_kind {
 struct sidra_bo {
 	struct drm_gem_shmem_object base;
 	enum sidra_bo_kind kind;
-	struct mutex dma_lock;
+	struct mutex dma_lock;		/* of the first mapping */
 	struct list_head link;
 	struct sg_table *sgt;
 	enum dma_data_direction direction;

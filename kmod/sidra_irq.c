@@ -223,8 +223,8 @@ static void sidra_irq_program(struct sidra_device *sdev, struct sidra_point *poi
 		last = min(armed, sidra_irq_pending_batch(point));
 	else
 		last = sidra_irq_armed_batch(arm);
+	/* The last condition: this interrupt was raised, or is about to be */
 	if (point->programmed < first || point->programmed > last ||
-	/* This interrupt was raised, or is about to be */
 	    point->programmed <= sidra_point_timeline(point)) {
 		point->programmed = last;
 		trace_sidra_arm(sdev->ordinal, point->slot, point->queue, last);

@@ -27,6 +27,7 @@ struct sidra_pending;
 
 /**
  * struct sidra_vector - an MSI-X vector and the queues whose interrupts it delivers
+ * @sdev: the device
  * @number: 0 is for the device, the others are for queues
  * @cpu: CPU that it is delivered to by default
  * @lock: protects the rest, and fields of struct sidra_point that say so; taken in hard interrupts
@@ -42,7 +43,7 @@ struct sidra_vector {
 	unsigned int number;
 	unsigned int cpu;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows */
 	struct list_head points;
 	unsigned int sleepers;
 	struct delayed_work recheck_work;
@@ -52,7 +53,8 @@ struct sidra_vector {
 /**
  * struct sidra_point - timeline of a queue: its state page, epochs, waiters and interrupts
  * @vector: vector of its interrupts; constant, like @slot and @queue
- * @slot, @queue: number of the context on the chip, and of the queue in the context
+ * @slot: number of the context on the chip
+ * @queue: number of the queue in the context
  * @state: the state page
  * @epochs: the epoch that runs and those that have ended
  * @link: in sidra_vector.points; protected by sidra_vector.lock, like the next five fields
@@ -65,8 +67,9 @@ struct sidra_vector {
  * @pending_mask: size of @pending_slots - 1; constant
  * @patience: timer; when it expires, patient waiters no longer wait for an interrupt that they
  *            share
- * @poll_misses, @poll_skip: used by sidra_pending_poll() without a lock; a race only changes how
- *                           often it polls
+ * @poll_misses: consecutive polls of sidra_pending_poll() that found nothing; used without a lock,
+ *               like @poll_skip: a race only changes how often it polls
+ * @poll_skip: number of polls to leave out
  */
 struct sidra_point {
 	struct sidra_vector *vector;
@@ -86,6 +89,7 @@ struct sidra_point {
 
 /**
  * struct sidra_arm - a waiter for a point of a timeline
+ * @node: in sidra_point.armed
  * @value: timeline value
  * @epoch: epoch that @value belongs to
  * @armed: it is in sidra_point.armed

@@ -19,6 +19,7 @@ struct sidra_l3_part {
 /**
  * struct sidra_l3 - allocation of the pages of L3 SRAM
  * @free: zeroed and free; protected by sidra_device.lock
+ * @lock: protects @dirty and @dirty_bytes
  * @dirty: freed, but not zeroed yet
  * @dirty_bytes: total size of @dirty
  * @clean_work: zeroes them
@@ -28,8 +29,7 @@ struct sidra_l3_part {
  */
 struct sidra_l3 {
 	struct sidra_range free;
-	/* Protects @dirty, @dirty_bytes. */
-	spinlock_t lock;
+	spinlock_t lock;	/* of @dirty and @dirty_bytes */
 	struct list_head dirty;
 	u64 dirty_bytes;
 	struct work_struct clean_work;

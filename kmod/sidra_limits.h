@@ -42,7 +42,7 @@ struct sidra_user {
  * @most: by enum sidra_resource: what one user may hold; set in sysfs
  */
 struct sidra_limits {
-	spinlock_t lock;
+	spinlock_t lock;	/* of all users */
 	struct list_head users;
 	u64 most[SIDRA_RESOURCE_COUNT];
 };

@@ -15,7 +15,7 @@
 struct sidra_device;
 
 /* Described in docs/firmware.md: major << 16 | minor */
-#define SIDRA_MAILBOX_VERSION	(1u << 16)
+#define SIDRA_MAILBOX_VERSION	0x10000u
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 
 /* The memory that the firmware accesses. */
@@ -32,7 +32,9 @@ struct sidra_mailbox_health {
 /**
  * struct sidra_mailbox - the driver's side of the mailbox
  * @lock: serialises requests; sidra_device.lock is not taken under it
- * @ring: in @memory, at bus address @bus; absent if the chip has no firmware
+ * @memory: what the firmware accesses; NULL if the chip has no firmware
+ * @bus: its bus address
+ * @ring: in @memory
  * @broken: the firmware sent a reply that nobody asked for; the mailbox stays closed until the
  *          firmware restarts
  * @late: a missing reply has been logged
@@ -44,14 +46,14 @@ struct sidra_mailbox_health {
  * @answered: an interrupt announced a reply
  */
 struct sidra_mailbox {
-	struct mutex lock;
+	struct mutex lock;	/* one request at a time */
 	struct sidra_mailbox_memory *memory;
 	dma_addr_t bus;
 	struct sidra_ring ring;
 	bool broken;
 	bool late;
 	u32 status;
-	spinlock_t gate;
+	spinlock_t gate;	/* of what follows, and the registers */
 	bool on;
 	bool open;
 	struct completion answered;

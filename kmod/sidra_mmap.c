@@ -32,12 +32,13 @@ static vm_fault_t sidra_map_doorbell_fault(struct vm_fault *vmf)
 	struct sidra_device *sdev = ctx->sdev;
 	u64 offset = (vmf->pgoff << PAGE_SHIFT) -
 		sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
+	phys_addr_t address;
 
 	if (offset >= SIDRA_DOORBELL_PAGE_SIZE)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
-	return sidra_map_insert_device_page(
-		vmf, sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset, !ctx->revoked);
+	address = sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset;
+	return sidra_map_insert_device_page(vmf, address, !ctx->revoked);
 }
 
 static void sidra_map_doorbell_open(struct vm_area_struct *vma)
@@ -72,12 +73,13 @@ static vm_fault_t sidra_map_local_fault(struct vm_fault *vmf)
 	struct drm_gem_object *obj = vmf->vma->vm_private_data;
 	struct sidra_device *sdev = to_sidra(obj->dev);
 	u64 offset = (u64)(vmf->pgoff - drm_vma_node_start(&obj->vma_node)) << PAGE_SHIFT;
+	phys_addr_t address;
 
 	if (offset >= obj->size)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
-	return sidra_map_insert_device_page(
-		vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, !sdev->l3.hidden);
+	address = sdev->l3.base + to_sidra_bo(obj)->part->offset + offset;
+	return sidra_map_insert_device_page(vmf, address, !sdev->l3.hidden);
 }
 
 void sidra_map_show_local(struct sidra_device *sdev, bool show)

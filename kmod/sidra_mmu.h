@@ -13,7 +13,7 @@ struct sidra_vm;
 
 /* Lower addresses are never valid, so that an address field that was left zero faults. */
 #define SIDRA_VA_BEGIN	((u64)SIDRA_HUGE_SIZE)
-#define SIDRA_VA_END	(1ull << SIDRA_VA_BITS)
+#define SIDRA_VA_END	BIT_ULL(SIDRA_VA_BITS)
 
 int sidra_mmu_init(struct sidra_vm *vm);
 void sidra_mmu_fini(struct sidra_vm *vm);

@@ -17,6 +17,7 @@ static void sidra_pending_complete_linked(struct io_uring_cmd *cmd, unsigned int
 				    sidra_uring_outcome(sdev, pending->result), pending->value,
 				    issue_flags);
 }
+
 SIDRA_TASK_WORK(complete_pending_in_task, sidra_pending_complete_linked)
 
 /*
@@ -34,8 +35,8 @@ void sidra_pending_complete_all(const struct sidra_point *point, struct list_hea
 	u64 timeline = sidra_point_timeline(point);
 
 	while (!list_empty(list)) {
-		struct io_uring_cmd *first = sidra_uring_cmd_of(
-			list_first_entry(list, struct sidra_pending, link));
+		struct sidra_pending *head = list_first_entry(list, struct sidra_pending, link);
+		struct io_uring_cmd *first = sidra_uring_cmd_of(head);
 		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
 		const struct task_struct *task = io_uring_cmd_get_task(first);
 		struct list_head *pos;

@@ -9,6 +9,7 @@ struct sidra_pt;
 /**
  * struct sidra_ptab_memory - allocator of tables: zeroed, of size and alignment SIDRA_PAGE_SIZE
  * @alloc: returns the CPU's address and stores the bus address in @bus; NULL: no memory
+ * @free: frees a table
  */
 struct sidra_ptab_memory {
 	void *(*alloc)(void *owner, u64 *bus);
@@ -16,7 +17,13 @@ struct sidra_ptab_memory {
 };
 
 /**
- * struct sidra_ptab - page tables of one context, in the format of uapi/sidra_hw.h
+ * struct sidra_ptab - page tables of one address space, in the format of uapi/sidra_hw.h
+ * @memory: where tables come from
+ * @owner: argument of @memory's functions
+ * @root: the first table, whose address the chip has
+ * @unlinked: tables that are no longer used, until the chip has acknowledged that; a list, because
+ *            unmap must not need memory
+ * @tables: number of tables
  *
  * The chip may walk them at any time. Every entry is written with one store, so the chip sees its
  * old or new value. The caller serialises writers.
@@ -25,7 +32,7 @@ struct sidra_ptab {
 	const struct sidra_ptab_memory *memory;
 	void *owner;
 	struct sidra_pt *root;
-	struct sidra_pt *unlinked;	/* a list, because unmap must not need memory */
+	struct sidra_pt *unlinked;
 	u64 tables;
 };
 

@@ -88,9 +88,9 @@ ssize_t sidra_query_read(struct sidra_query *query, void *to, loff_t offset, siz
 		if (ret != -EINPROGRESS)
 			return ret;
 		left = max_t(long, end - jiffies, 0);
-		left = wait_event_interruptible_timeout(
-			query->answered,
-			READ_ONCE(query->answers) != answers || !READ_ONCE(query->open), left);
+		left = wait_event_interruptible_timeout(query->answered,
+							READ_ONCE(query->answers) != answers ||
+							!READ_ONCE(query->open), left);
 		if (left <= 0)
 			return left ?: -ETIMEDOUT;
 	}

@@ -15,11 +15,14 @@
 struct sidra_device;
 
 /**
- * struct sidra_query - a cached query; @lock protects the fields below it
+ * struct sidra_query - a cached query
+ * @sdev: the device
  * @ask: performs the query, and sleeps for some seconds at most; returns the length of the answer
  *       or -errno
  * @size_max: length of the longest answer in bytes
+ * @work: calls @ask
  * @answered: wakes readers when there is a new answer
+ * @lock: protects the fields below it
  * @answer: the answer, @result bytes long
  * @result: length of the answer, or the error
  * @time: jiffies when it arrived
@@ -36,7 +39,7 @@ struct sidra_query {
 	size_t size_max;
 	struct work_struct work;
 	wait_queue_head_t answered;
-	struct mutex lock;
+	struct mutex lock;	/* of what follows */
 	void *answer;
 	int result;
 	unsigned long time, wait_start;

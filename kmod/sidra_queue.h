@@ -23,17 +23,38 @@
  * @rcu: frees the struct, see sidra_pending_del()
  * @sdev: the device; open files and fences that refer to the queue keep it
  * @ctx_handle: handle of its context in the file
- * @slot, @number: number of its context on the chip, and its number in the context
- * @index_offset, @report_offset, @ring_size: layout of the ring memory of a user queue;
- *                                            @report_offset is 0 without reports
+ * @slot: number of its context on the chip
+ * @number: its number in the context
+ * @kind: SIDRA_QUEUE_USER or SIDRA_QUEUE_KERNEL
+ * @ring_log2: its ring has 1 << @ring_log2 packets
+ * @priority: enum sidra_queue_priority, as the chip has it
+ * @index_offset: of a user queue: offset of the write index in the ring memory
+ * @report_offset: the same of the reports; 0 without reports
+ * @ring_size: size of the ring memory in bytes
  * @pages: ring memory of a user queue, mapped for DMA by @sgt until the queue is dropped
+ * @page_count: their number
+ * @sgt: the mapping
  * @ring_va: device address of that memory
- * @ring, @index: packets and write index of a kernel queue
- * @state_page, @state_bus: the state page, mapped for DMA until the queue is dropped
+ * @ring: of a kernel queue: its packets
+ * @ring_bus: their bus address
+ * @index: of a kernel queue: its write index
+ * @index_bus: its bus address
+ * @state_page: the state page, mapped for DMA until the queue is dropped
+ * @state_bus: its bus address
  * @destroyed: the queue was destroyed; waits for it fail with -ENOENT
  * @point: timeline, waiters and interrupts
  * @watch: the watchdog's data
  * @use: device use, for the accounting of its file
+ * @fence_lock: protects @fence_seqno, so that fences are numbered in ring order; taken before
+ *              @submit_lock
+ * @fence_seqno: number of the latest fence
+ * @submit_lock: protects the ring of a kernel queue, @reserved, @published and @jobs
+ * @reserved: ring index that the next SUBMIT gets
+ * @published: write index that the chip sees
+ * @jobs: struct sidra_job in ring order
+ * @fence_context: context of its fences; constant
+ * @publish_work: publishes jobs whose fences have signalled
+ * @watchdog: ends jobs whose time is up
  */
 struct sidra_queue {
 	struct kref ref;
@@ -61,19 +82,14 @@ struct sidra_queue {
 	struct sidra_queue_watch watch;
 	struct sidra_use use;
 
-	/*
-	 * Protects @fence_seqno, so that fences are numbered in ring order. Taken before
-	 * submit_lock.
-	 */
-	struct mutex fence_lock;
+	struct mutex fence_lock;	/* of @fence_seqno */
 	u64 fence_seqno;
 
-	/* Protects the ring of a kernel queue, @reserved, @published and @jobs. */
-	spinlock_t submit_lock;
-	u64 reserved;			/* ring index that the next SUBMIT gets */
-	u64 published;			/* write index that the chip sees */
-	struct list_head jobs;		/* struct sidra_job in ring order */
-	u64 fence_context;		/* constant */
+	spinlock_t submit_lock;		/* of the ring, and what follows */
+	u64 reserved;
+	u64 published;
+	struct list_head jobs;
+	u64 fence_context;
 	struct work_struct publish_work;
 	struct delayed_work watchdog;
 };

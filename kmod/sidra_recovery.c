@@ -250,8 +250,10 @@ int sidra_resume_device(struct sidra_device *sdev)
 			"the chip is not ready after a suspend or bus reset: calls fail with -ENODEV until it is\n");
 		sidra_recovery_lose_all(sdev, SIDRA_FAULT_RESET);
 		sidra_recovery_lose_link(sdev);
-		scoped_guard(mutex, &sdev->master_lock)
-			sdev->stopped = sdev->isolated = false;
+		scoped_guard(mutex, &sdev->master_lock) {
+			sdev->stopped = false;
+			sdev->isolated = false;
+		}
 		/* The chip may return without a notification */
 		sidra_map_show_local(sdev, true);
 		return -ENODEV;

@@ -5,9 +5,9 @@
 #include "sidra_pure.h"
 
 /*
- * Checks a crossbar report of the chip for the owner of object @uid. Its tile @tile, which has @rows
- * rows, is on that crossbar. If another object was programmed there last, only the lifetime values
- * of the crossbar are kept. -EIO: impossible values.
+ * Checks a crossbar report of the chip for the owner of object @uid. Its tile @tile, which has
+ * @rows rows, is on that crossbar. If another object was programmed there last, only the lifetime
+ * values of the crossbar are kept. -EIO: impossible values.
  */
 int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32 rows);
 

@@ -15,9 +15,18 @@ struct sidra_user;
 /**
  * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers
  * to it. Protected by sidra_device.lock
+ * @link: in sidra_store.objects
  * @user: who created it, and is charged for its crossbars; the owner of its name, if a former
  *        driver created it
+ * @uid: number that identifies it, also in NVM
+ * @rows: rows of the matrix
+ * @cols: columns of the matrix
+ * @encoding: enum sidra_encoding
+ * @tile_count: number of its crossbars
  * @tiles: its crossbars in the order of the grid; the chip reads this list
+ * @tiles_bus: bus address of that list
+ * @handles: number of handles that refer to it
+ * @descriptors: number of file descriptors that refer to it
  * @damaged: it has a name, but not all of its crossbars were found
  * @gone: the device was removed; only file descriptors keep the object
  */
@@ -37,8 +46,12 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device; protected by sidra_device.lock
+ * @nvm: directory of named objects
+ * @xbars: which crossbars are free
+ * @objects: struct sidra_object
  * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before
  *            it is allocated
+ * @unerased_count: number of these crossbars
  */
 struct sidra_store {
 	struct sidra_nvm nvm;

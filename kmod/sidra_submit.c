@@ -507,8 +507,8 @@ bool sidra_submit_late(struct sidra_queue *queue)
 
 /*
  * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under
- * that lock, and so its holder may wait for this very fence. As a last resort the device is isolated
- * without the lock.
+ * that lock, and so its holder may wait for this very fence. As a last resort the device is
+ * isolated without the lock.
  */
 static void sidra_submit_watchdog(struct work_struct *work)
 {

@@ -16,10 +16,11 @@ struct sidra_device;
  *        snapshot that the others return
  * @page: latest reading
  * @result: 0, or the error of the latest reading
- * @window: jiffies at the start of the interval in which @reads readings were made
+ * @window: jiffies at the start of the interval for @reads
+ * @reads: number of readings in that interval
  */
 struct sidra_telemetry_cache {
-	struct mutex lock;
+	struct mutex lock;	/* of what follows */
 	struct sidra_telemetry page;
 	int result;
 	unsigned long window;

@@ -188,9 +188,8 @@ static int sidra_update_send(struct sidra_device *sdev, const struct firmware *f
 		if (time_after(jiffies, end))
 			return sidra_update_status_of(sdev, &data, -ETIMEDOUT, "FW_DATA");
 		piece = min(piece, file->size - offset);
-		ret = sidra_update_status_of(
-			sdev, &data, sidra_mailbox_send(sdev, &data, file->data + offset, piece),
-			"FW_DATA");
+		ret = sidra_mailbox_send(sdev, &data, file->data + offset, piece);
+		ret = sidra_update_status_of(sdev, &data, ret, "FW_DATA");
 		if (ret)
 			return ret;
 	}

@@ -20,7 +20,8 @@ struct sidra_device;
  * value
  * @active: the slot that the chip starts
  * @trial: the slot that is on trial, or will be at the next start
- * @running: the slot that runs, with version @version
+ * @running: the slot that runs
+ * @version: its version
  * @failed: the slot whose trial failed
  * @starts: number of starts of the running slot since its firmware last confirmed itself
  * @lowest: lowest security version that may run

@@ -44,6 +44,7 @@ static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flag
 	sidra_notification_put(sidra_uring_sfile_of(cmd));
 	io_uring_cmd_done32(cmd, result, value, issue_flags);
 }
+
 SIDRA_TASK_WORK(finish_in_task, sidra_uring_finish)
 
 static void sidra_uring_fire(struct sidra_arm *arm)

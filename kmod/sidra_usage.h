@@ -31,7 +31,7 @@ enum sidra_used {
  * @gone: use by queues that no longer exist
  */
 struct sidra_account {
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows, and of @uses' entries */
 	struct list_head uses;
 	unsigned int contexts;
 	u64 gone[SIDRA_USED_COUNT];
@@ -39,6 +39,9 @@ struct sidra_account {
 
 /**
  * struct sidra_use - use by a queue
+ * @link: in sidra_account.uses
+ * @account: that of the queue's file
+ * @state: the state page, where the chip counts
  * @before: use before the chip last loaded the queue and began counting at zero
  * @seen: highest values seen since
  */

@@ -4,12 +4,18 @@
 #   bookworm, trixie   it builds for Debian 12 with the kernel of its backports, and for Debian 13, by the compiler there; any warning (W=1)
 #                      and any finding of sparse fails
 #   backports          the same for Debian 13 with the kernel of its backports, whose headers sparse cannot read yet
-#   checkpatch         the kernel's own opinion of its style
+#   contexts           which locks each function takes, needs and releases, by the context analysis of that kernel (clang). It has replaced the lock
+#                      contexts of sparse, which do not understand guard()
+#   smatch             what smatch finds, if SIDRA_SMATCH names its repository: no Debian has it, so it is fetched once, and compiled
+#   checkpatch         the kernel's own opinion of its style, with --strict and the kernel's limit of line lengths
+#   kernel-doc         the comments of the driver's headers describe each member and each parameter
+#   cycles             no two sources of the driver depend on each other, directly or through others (scripts/kmod_cycles.py)
 #   sid                it builds for what comes next: told, but never a failure; nobody here decides what goes into sid, or whether it can
 #                      be reached
 # Each suite has a small root in ${XDG_CACHE_HOME:-~/.cache}/sidra/kmod (half a minute, 0.5 GB): packages as they are unpacked, nothing is set
 # up. A root keeps the kernel that it was made with, but that of sid is made anew every week; for a newer kernel delete the folder.
 # What was found clean is not looked at again until the module, the root or this script changes.
+# Into build/figures/driver.json go kmod_cycles and checkpatch_findings.
 # JOBS: how many compilers at once (default: one a CPU).
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -18,10 +24,10 @@ here=$(dirname "$(readlink -f "$0")")
 
 # ---- Inside a root ---------------------------------------------------------------------------------------------------
 
-if [[ ${1:-} == --inside ]]; then # root, folder for the results, variables of make
+if [[ ${1:-} == --inside ]]; then # root, folder for the results, one of the options below...
     set -e
     enter_root "$2" "$(dirname "$here")" "$3"
-    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C JOBS="$JOBS" /bin/bash /src/scripts/kmod.sh --compile "${@:4}"
+    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C JOBS="$JOBS" /bin/bash /src/scripts/kmod.sh "${@:4}"
 fi
 if [[ ${1:-} == --compile ]]; then # variables of make
     set -e
@@ -29,6 +35,31 @@ if [[ ${1:-} == --compile ]]; then # variables of make
     cp -sf --parents /src/kmod/Kbuild /src/kmod/*.[ch] /src/uapi/*.h /src/firmware/image/*.[ch] /build
     find /build -xtype l -delete # files removed from the tree
     exec make -s -k -C /lib/modules/*/build M=/build/src/kmod W=1 KCFLAGS=-Werror -j "$JOBS" "${@:2}" modules
+fi
+if [[ ${1:-} == --check-contexts ]]; then # arguments of the compiler; kbuild calls it in place of sparse
+    # clang 22 does not find the parameters of a pointer to a function in its attributes, which this header needs.
+    if [[ ! -e /tmp/contexts ]]; then
+        work=$(mktemp -d /tmp/contexts-XXXXXX)
+        mkdir "$work/linux"
+        sed 's/__releases(&bdev->bd_holder_lock)//' /usr/src/linux-headers-*-common/include/linux/blkdev.h >"$work/linux/blkdev.h"
+        mv -T "$work" /tmp/contexts 2>/dev/null || rm -r "$work"
+    fi
+    # Other options are those of gcc's code generator, and this only parses.
+    options=(-I/tmp/contexts)
+    while shift && (($#)); do
+        case $1 in
+        -I* | -D* | -U* | -std=* | -nostdinc | -fms-extensions | -fshort-wchar | *.c) options+=("$1") ;;
+        -include | -isystem) options+=("$1" "$2") && shift ;;
+        esac
+    done
+    exec clang-22 -fsyntax-only --target=x86_64-linux-gnu -mcmodel=kernel -w -DWARN_CONTEXT_ANALYSIS -fexperimental-late-parse-attributes \
+        -Wthread-safety -Wthread-safety-pointer -Wthread-safety-beta "${options[@]}"
+fi
+if [[ ${1:-} == --check-smatch ]]; then # arguments of the compiler
+    exec /build/smatch/smatch -p=kernel --succeed "${@:2}"
+fi
+if [[ ${1:-} == --make-smatch ]]; then
+    exec make -s -C /build -j "$JOBS" smatch
 fi
 
 # ---- Roots -----------------------------------------------------------------------------------------------------------
@@ -40,7 +71,7 @@ export JOBS=${JOBS:-$(nproc)}
 programs=bash,dash,coreutils,findutils,grep,sed,mawk,diffutils,make,gcc
 leave_out=(--exclude=./boot/\* --exclude=./{,usr/}lib/modules/\*/kernel --exclude=./usr/share/{doc,man,locale,info}/\*)
 
-# Creates a root in a folder: root/; its kernel's version in `release`; scripts/checkpatch.pl if the kernel's source is among the packages.
+# Creates a root in a folder: root/; its kernel's version in `release`; scripts/{checkpatch.pl,kernel-doc} if the kernel's source is among the packages.
 fill_root() { # folder, suites, packages
     local suites sources
     read -ra suites <<<"$2"
@@ -54,7 +85,7 @@ fill_root() { # folder, suites, packages
         mkdir src build
         for source in usr/src/linux-source-*.tar.xz; do
             [[ -e $source ]] || continue
-            tar -C "$1" -xJf "$source" --strip-components=1 --no-same-owner --wildcards "*/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch}
+            tar -C "$1" -xJf "$source" --strip-components=1 --no-same-owner --wildcards "*/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch,kernel-doc}
             rm "$source"
         done
         basename lib/modules/* >"$1/release"' bash "$1" 2>>"$1/log"
@@ -134,10 +165,18 @@ compile() { # name, variables of make
     local objects=$results/$1 status=0
     [[ $objects -nt $root/release ]] || rm -rf "$objects"
     mkdir -p "$objects"
-    as_root "$here/kmod.sh" --inside "$root/root" "$PWD/$objects" "${@:2}" || status=$?
+    as_root "$here/kmod.sh" --inside "$root/root" "$PWD/$objects" --compile "${@:2}" || status=$?
     # kbuild prints warnings only when it compiles, so remove the objects.
     ((status)) || [[ ! -s $results/$1.log ]] || rm -rf "$objects"
     return $status
+}
+
+# Runs another checker over all sources of a suite. What it says about the kernel's headers is nobody's here. Since 7.0, kbuild asks a script that is not
+# among Debian's headers whether it is a good sparse; so it is not asked with C=2.
+check_sources() { # suite, option of this script
+    compile "$1" KBUILD_CHECKSRC=2 CHECK="/src/scripts/kmod.sh $2" 2>&1 |
+        sed -n 's|^/build/src/||; \|^/usr/src/|d; / note: in included file/d; /checker-valid.sh: No such file/d; p'
+    ((PIPESTATUS[0] == 0))
 }
 
 suite() { # name, suites, packages, variables of make
@@ -150,12 +189,61 @@ suite() { # name, suites, packages, variables of make
 }
 
 checkpatch() {
-    printf '%s\0' kmod/*.[ch] uapi/sidra_accel.h |
-        xargs -0 -n 8 -P "$JOBS" "$root/scripts/checkpatch.pl" --no-tree --quiet --no-summary --terse --show-types -f
+    # It leaves a file in the folder where it runs. British spelling is none of its business. Events of traces have the format that all of the
+    # kernel's have. Headers that firmware, model and programs read, too, have the types of C, no macros of the kernel, lists as macros, and
+    # longer lines.
+    local run=(xargs -0 -n 8 -P "$JOBS" "$root/scripts/checkpatch.pl" --no-tree --quiet --no-summary --terse --show-types --strict)
+    (
+        cd "$results" || exit
+        printf '%s\0' "$OLDPWD"/kmod/{,tests/}*.[ch] | grep -zv sidra_trace.h | "${run[@]}" --ignore TYPO_SPELLING -f
+        printf '%s\0' "$OLDPWD"/kmod/sidra_trace.h | "${run[@]}" --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f
+        printf '%s\0' "$OLDPWD"/uapi/*.h |
+            "${run[@]}" --ignore TYPO_SPELLING,PREFER_KERNEL_TYPES,BIT_MACRO,COMPLEX_MACRO,MACRO_ARG_REUSE,CAMELCASE,LONG_LINE,LONG_LINE_COMMENT,BLOCK_COMMENT_STYLE -f
+    ) 2>&1 | sed "s|^$PWD/||; "'/checkpatch.pl line/d; /^find: /d' # it looks for names with capitals in a kernel's headers
+}
+
+kernel_doc() {
+    "$root/scripts/kernel-doc" -none -Wall kmod/*.h 2>&1
+}
+
+cycles() {
+    # A check that was clean before has left no objects in a fresh tree.
+    [[ -e $results/trixie/src/kmod/sidra.o ]] || compile trixie >/dev/null || return
+    scripts/kmod_cycles.py "$results/trixie/src/kmod"
+}
+
+smatch_commit=d50c5a4ccd33dc2910236c84039adb6db3fd80b9
+# Fetches and compiles it, in the root, whose libraries it then finds.
+make_smatch() { # folder
+    local source=$1/source
+    mkdir -p "$source" &&
+        git init --quiet --bare "$1/git" &&
+        timeout 120 git -C "$1/git" fetch --quiet --depth 1 "$SIDRA_SMATCH" $smatch_commit &&
+        git -C "$1/git" archive FETCH_HEAD | tar -xC "$source" &&
+        as_root "$here/kmod.sh" --inside "$root/root" "$source" --make-smatch
+}
+
+smatch() { # suite
+    local start=$SECONDS home=$cache/smatch-${smatch_commit:0:12}-${root##*/} work
+    if [[ ! -e $home ]]; then
+        work=$(mktemp -d "$cache/smatch-XXXXXX")
+        if ! make_smatch "$work" >"$results/smatch.log" 2>&1; then
+            rm -rf "$work"
+            finding smatch "it could not be fetched or compiled" $((SECONDS - start))
+            return
+        fi
+        mkdir "$work/made"
+        mv "$work"/source/{smatch,smatch_data} "$work/made"
+        mv -T "$work/made" "$home"
+        as_root rm -rf "$work"
+    fi
+    mkdir -p "$results/$1"
+    cp -ru "$home" -T "$results/$1/smatch"
+    check smatch "${smatch_commit:0:12}" check_sources "$1" --check-smatch
 }
 
 sparse=(C=1 CF=-Wsparse-error)
-sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h firmware/image/*.[ch] scripts/kmod.sh)
+sources=$(sha256sum kmod/Kbuild kmod/*.[ch] kmod/tests/*.[ch] uapi/*.h firmware/image/*.[ch] scripts/kmod.sh scripts/kmod_cycles.py)
 mkdir -p "$results"
 rm -f "$results"/*.{xml,log}
 set -m # separate process groups, so that they can be killed as a whole
@@ -163,10 +251,18 @@ set -m # separate process groups, so that they can be killed as a whole
 trap 'for group in $(jobs -p); do kill -- -"$group" 2>/dev/null; done' EXIT
 suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm-backports "${sparse[@]}" &
 {
-    suite trixie trixie sparse,linux-headers-amd64,linux-source "${sparse[@]}"
-    [[ ! -e $root/release ]] || check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
+    suite trixie trixie sparse,linux-headers-amd64,linux-source,libsqlite3-dev,libssl-dev,pkgconf "${sparse[@]}"
+    if [[ -e $root/release ]]; then
+        check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
+        check kernel-doc "comments, as of Linux $(cat "$root/release")" kernel_doc
+        check cycles "no source depends on itself through others" cycles
+        [[ ! ${SIDRA_SMATCH:-} ]] || smatch trixie
+    fi
 } &
-suite backports "trixie trixie-backports" linux-headers-amd64/trixie-backports &
+{
+    suite backports "trixie trixie-backports" linux-headers-amd64/trixie-backports,clang-22
+    [[ ! -e $root/release ]] || check contexts "locks, as of Linux $(cat "$root/release")" check_sources backports --check-contexts
+} &
 suite sid sid linux-headers-amd64 &
 set +m
 wait
@@ -175,4 +271,10 @@ wait
     cat "$results"/*.xml
     echo '</testsuite>'
 } >"$results/ctest.xml.new" && mv "$results/ctest.xml.new" "$results/ctest.xml"
+# How many lines of a check's log are findings; null: it did not run.
+count() { # check, pattern
+    if grep -qs 'status="run"' "$results/$1.xml"; then echo 0; else grep -cE "$2" "$results/$1.log" || echo null; fi
+}
+scripts/figures.py build/figures/driver.json <<<"{\"kmod_cycles\": $(count cycles '^cycle of '),
+    \"checkpatch_findings\": $(count checkpatch ': (ERROR|WARNING|CHECK):')}"
 ! grep -q 'status="fail"' "$results/ctest.xml"

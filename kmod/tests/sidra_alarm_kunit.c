@@ -59,4 +59,5 @@ static struct kunit_suite alarm_suite = {
 	.name = "sidra_alarm",
 	.test_cases = alarm_cases,
 };
+
 kunit_test_suite(alarm_suite);

@@ -76,6 +76,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 {
 	struct sidra_fake *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
 	struct sidra_device *sdev = &fake->sdev;
+	void *regs;
 
 	KUNIT_ASSERT_NOT_NULL(test, fake);
 	static_branch_enable(&sidra_counting);
@@ -102,7 +103,8 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	sdev->coredump.length = 1;	/* prevents dumps, which nobody would read */
 	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table),
 					GFP_KERNEL);
-	sdev->chip.regs = (void __iomem __force *)vzalloc(SIDRA_BAR_REGS_SIZE);
+	regs = vzalloc(SIDRA_BAR_REGS_SIZE);
+	sdev->chip.regs = (__force void __iomem *)regs;
 	sdev->wq = alloc_workqueue("sidra-test", WQ_UNBOUND, 0);
 	sdev->fence_wq = alloc_workqueue("sidra-test-fence", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_TRUE(test, sdev->ctx_table && sdev->chip.regs && sdev->wq && sdev->fence_wq);

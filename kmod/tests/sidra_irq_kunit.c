@@ -316,9 +316,8 @@ static void irq_queues_share_a_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first[0], 10);
 	KUNIT_EXPECT_EQ(test, second[0], FIRE_MAX + 10);
 	KUNIT_EXPECT_EQ(test, found[1], FOUND | LEFT);
-	KUNIT_EXPECT_EQ_MSG(
-		test, second[1], 10,
-		"the second check must begin behind the queue that used up the first one");
+	/* The second check begins behind the queue that used up the first one. */
+	KUNIT_EXPECT_EQ(test, second[1], 10);
 	KUNIT_EXPECT_EQ(test, first[1], 10);
 	flush_delayed_work(&vector->recheck_work);
 	KUNIT_EXPECT_NULL(test, sidra_irq_first_armed(&shots->point));
@@ -491,4 +490,5 @@ static struct kunit_suite irq_suite = {
 	.name = "sidra_irq",
 	.test_cases = irq_cases,
 };
+
 kunit_test_suite(irq_suite);

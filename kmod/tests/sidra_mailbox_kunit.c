@@ -75,4 +75,5 @@ static struct kunit_suite mailbox_suite = {
 	.name = "sidra_mailbox",
 	.test_cases = mailbox_cases,
 };
+
 kunit_test_suite(mailbox_suite);

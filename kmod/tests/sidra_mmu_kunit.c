@@ -27,4 +27,5 @@ static struct kunit_suite mmu_suite = {
 	.name = "sidra_mmu",
 	.test_cases = mmu_cases,
 };
+
 kunit_test_suite(mmu_suite);

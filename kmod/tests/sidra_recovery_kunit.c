@@ -200,6 +200,7 @@ static void name_scene(const struct scene *scene, char *name)
 {
 	strscpy(name, scene->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(scene, scenes, name_scene);
 
 static void chip_quiesce_ends(struct kunit *test)
@@ -300,4 +301,5 @@ static struct kunit_suite recovery_suite = {
 	.suite_exit = recovery_suite_exit,
 	.test_cases = recovery_cases,
 };
+
 kunit_test_suite(recovery_suite);

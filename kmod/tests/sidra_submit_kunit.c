@@ -3,7 +3,7 @@
 #include "sidra_fake.h"
 
 #define LOG2	3
-#define PLACES	(1u << LOG2)
+#define PLACES	BIT(LOG2)
 
 struct bench {
 	struct sidra_fake *fake;
@@ -80,7 +80,7 @@ static const struct dma_fence_ops foreign_ops = {
  */
 struct foreign_fence {
 	struct dma_fence base;
-	spinlock_t lock;
+	spinlock_t lock;	/* that of @base */
 };
 
 static struct dma_fence *foreign_fence(struct kunit *test)
@@ -253,4 +253,5 @@ static struct kunit_suite submit_suite = {
 	.name = "sidra_submit",
 	.test_cases = submit_cases,
 };
+
 kunit_test_suite(submit_suite);
