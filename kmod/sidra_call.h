@@ -16,6 +16,7 @@
 #include <linux/cleanup.h>
 #include <linux/types.h>
 
+#include "sidra_compat.h"
 #include "sidra_device.h"
 
 /**
@@ -28,9 +29,9 @@ struct sidra_locked {
 	int error;
 };
 
-struct sidra_locked sidra_lock(struct sidra_device *sdev);
-struct sidra_locked sidra_begin_call(struct sidra_device *sdev);
-void sidra_unlock(const struct sidra_locked *locked);
+struct sidra_locked sidra_lock(struct sidra_device *sdev) __no_context_analysis;
+struct sidra_locked sidra_begin_call(struct sidra_device *sdev) __no_context_analysis;
+void sidra_unlock(const struct sidra_locked *locked) __no_context_analysis;
 
 DEFINE_CLASS(sidra_lock, struct sidra_locked, sidra_unlock(&_T), sidra_lock(sdev),
 	     struct sidra_device *sdev)

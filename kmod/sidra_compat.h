@@ -16,6 +16,11 @@
 #define MODULE_IMPORT_NS(ns)	MODULE_INFO(import_ns, ns)
 #endif
 
+/* For functions that take or release a lock for their caller. */
+#ifndef __no_context_analysis
+#define __no_context_analysis
+#endif
+
 /* Initialiser of a member of struct drm_driver that newer kernels lack. */
 #ifdef SIDRA_DRM_HAS_DATE
 #define SIDRA_DRM_DATE		.date = "20260101",

@@ -44,15 +44,16 @@ if [[ ${1:-} == --check-contexts ]]; then # arguments of the compiler; kbuild ca
         sed 's/__releases(&bdev->bd_holder_lock)//' /usr/src/linux-headers-*-common/include/linux/blkdev.h >"$work/linux/blkdev.h"
         mv -T "$work" /tmp/contexts 2>/dev/null || rm -r "$work"
     fi
-    # Other options are those of gcc's code generator, and this only parses.
+    # Other options are those of gcc's code generator, and this only parses. -w would silence the analysis, too.
     options=(-I/tmp/contexts)
     while shift && (($#)); do
         case $1 in
+        -I/usr/src/*) options+=(-isystem "${1#-I}") ;; # findings in there are others'
         -I* | -D* | -U* | -std=* | -nostdinc | -fms-extensions | -fshort-wchar | *.c) options+=("$1") ;;
         -include | -isystem) options+=("$1" "$2") && shift ;;
         esac
     done
-    exec clang-22 -fsyntax-only --target=x86_64-linux-gnu -mcmodel=kernel -w -DWARN_CONTEXT_ANALYSIS -fexperimental-late-parse-attributes \
+    exec clang-22 -fsyntax-only --target=x86_64-linux-gnu -mcmodel=kernel -Wno-everything -DWARN_CONTEXT_ANALYSIS -fexperimental-late-parse-attributes \
         -Wthread-safety -Wthread-safety-pointer -Wthread-safety-beta "${options[@]}"
 fi
 if [[ ${1:-} == --check-smatch ]]; then # arguments of the compiler
