@@ -37,14 +37,21 @@ if [[ ${1:-} == --compile ]]; then # variables of make
     exec make -s -k -C /lib/modules/*/build M=/build/src/kmod W=1 KCFLAGS=-Werror -j "$JOBS" "${@:2}" modules
 fi
 if [[ ${1:-} == --check-contexts ]]; then # arguments of the compiler; kbuild calls it in place of sparse
-    # clang 22 does not find the parameters of a pointer to a function in its attributes, which this header needs.
+    # -w would silence the analysis, too.
+    analysis=(clang-22 -fsyntax-only --target=x86_64-linux-gnu -mcmodel=kernel -Wno-everything -DWARN_CONTEXT_ANALYSIS -fexperimental-late-parse-attributes
+        -Wthread-safety -Wthread-safety-pointer -Wthread-safety-beta)
     if [[ ! -e /tmp/contexts ]]; then
+        planted='struct __attribute__((capability("lock"))) lock { int held; };
+            void take(struct lock *lock) __attribute__((acquire_capability(lock)));
+            void keep(struct lock *lock) { take(lock); }'
+        "${analysis[@]}" -x c - <<<"$planted" 2>&1 | grep -q 'still held' || { echo "the analysis does not see a lock that is kept"; exit 1; }
+        # clang 22 does not find the parameters of a pointer to a function in its attributes, which this header needs.
         work=$(mktemp -d /tmp/contexts-XXXXXX)
         mkdir "$work/linux"
         sed 's/__releases(&bdev->bd_holder_lock)//' /usr/src/linux-headers-*-common/include/linux/blkdev.h >"$work/linux/blkdev.h"
         mv -T "$work" /tmp/contexts 2>/dev/null || rm -r "$work"
     fi
-    # Other options are those of gcc's code generator, and this only parses. -w would silence the analysis, too.
+    # Other options are those of gcc's code generator, and this only parses.
     options=(-I/tmp/contexts)
     while shift && (($#)); do
         case $1 in
@@ -53,8 +60,7 @@ if [[ ${1:-} == --check-contexts ]]; then # arguments of the compiler; kbuild ca
         -include | -isystem) options+=("$1" "$2") && shift ;;
         esac
     done
-    exec clang-22 -fsyntax-only --target=x86_64-linux-gnu -mcmodel=kernel -Wno-everything -DWARN_CONTEXT_ANALYSIS -fexperimental-late-parse-attributes \
-        -Wthread-safety -Wthread-safety-pointer -Wthread-safety-beta "${options[@]}"
+    exec "${analysis[@]}" "${options[@]}"
 fi
 if [[ ${1:-} == --check-smatch ]]; then # arguments of the compiler
     exec /build/smatch/smatch -p=kernel --succeed "${@:2}"
