@@ -138,8 +138,8 @@ void create_buffer(Attempt& attempt, uint32_t flags, const Answers& answers = {}
     munmap(words, create.size);
 }
 
-// The kernel's shared memory says -ENOSPC when there is no memory for an inode. It asks for memory once more at times, so
-// that a round can miss the place after it.
+// The kernel's shared memory says -ENOSPC when there is no memory for an inode. It asks for memory once more at times,
+// so that a round can miss the place after it.
 TEST_F(FailNth, BufferCreateHost) {
     for (int time = 0; time < 2; time++)
         sweep([](Attempt& attempt) { create_buffer(attempt, 0, {.refused = {-ENOSPC}}); });
