@@ -59,7 +59,7 @@ check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots, 
 	@$(SETUP) vm
 	@scripts/check-fresh.sh
 
-kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
+kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse, checkpatch, kernel-doc and an analysis of locks (SMATCH=REPOSITORY: and smatch)
 	@$(SETUP) vm
 	@scripts/check.sh kmod-check kmod
 

@@ -6,7 +6,7 @@
 #   backports          the same for Debian 13 with the kernel of its backports, whose headers sparse cannot read yet
 #   contexts           which locks each function takes, needs and releases, by the context analysis of that kernel (clang). It has replaced the lock
 #                      contexts of sparse, which do not understand guard()
-#   smatch             what smatch finds, if SIDRA_SMATCH names its repository: no Debian has it, so it is fetched once, and compiled
+#   smatch             what smatch finds, if SMATCH names its repository: no Debian has it, so it is fetched once, and compiled
 #   checkpatch         the kernel's own opinion of its style, with --strict and the kernel's limit of line lengths
 #   kernel-doc         the comments of the driver's headers describe each member and each parameter
 #   cycles             no two sources of the driver depend on each other, directly or through others (scripts/kmod_cycles.py)
@@ -225,7 +225,7 @@ make_smatch() { # folder
     local source=$1/source
     mkdir -p "$source" &&
         git init --quiet --bare "$1/git" &&
-        timeout 120 git -C "$1/git" fetch --quiet --depth 1 "$SIDRA_SMATCH" $smatch_commit &&
+        timeout 120 git -C "$1/git" fetch --quiet --depth 1 "$SMATCH" $smatch_commit &&
         git -C "$1/git" archive FETCH_HEAD | tar -xC "$source" &&
         as_root "$here/kmod.sh" --inside "$root/root" "$source" --make-smatch
 }
@@ -263,7 +263,7 @@ suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm
         check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
         check kernel-doc "comments, as of Linux $(cat "$root/release")" kernel_doc
         check cycles "no source depends on itself through others" cycles
-        [[ ! ${SIDRA_SMATCH:-} ]] || smatch trixie
+        [[ ! ${SMATCH:-} ]] || smatch trixie
     fi
 } &
 {
