@@ -101,15 +101,6 @@ if has selftest; then guest+=(broken); fi
 if ((${#guest[@]})) && ! build vm scripts/vm/build.sh . "${guest[@]}"; then
     for part in vm selftest matrix debug fail-nth jitter; do parts=${parts// $part / }; done
 fi
-if [[ ${BUILD_ONLY:-} ]]; then
-    failed=$(sed -nE 's/^add_test\(\[==\[(.*)\/build\]==\].*/\1/p' "$pool")
-    for part in $failed; do
-        echo "FAILED  build of $part; the end of $run/$part.build.log:"
-        tail -n 60 "$run/$part.build.log"
-    done
-    [[ -z $failed ]]
-    exit
-fi
 if has debug; then
     for iommu in off on; do
         options=(--kernel debug --small 1 --iommu "$iommu")
@@ -172,6 +163,16 @@ if { has python || has python-long; } && build python scripts/python.sh; then
 fi
 if has intree; then add kmod-intree 100 scripts/kmod-intree.sh; fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
+
+if [[ ${BUILD_ONLY:-} ]]; then
+    failed=$(sed -nE 's/^add_test\(\[==\[(.*)\/build\]==\].*/\1/p' "$pool")
+    for part in $failed; do
+        echo "FAILED  build of $part; the end of $run/$part.build.log:"
+        tail -n 60 "$run/$part.build.log"
+    done
+    [[ -z $failed ]]
+    exit
+fi
 
 echo "== test"
 filter=(--label-exclude '^long$')
