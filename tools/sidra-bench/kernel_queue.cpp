@@ -64,6 +64,7 @@ struct KernelQueue::State {
         submit.context = context.context;
         submit.queue = queue.queue;
         submit.packets = reinterpret_cast<uintptr_t>(from);
+        submit.packet_stride = sizeof *from;
         submit.count = count;
         submit.in_fence_fd = -1;
         submit.out_fence_fd = -1;
@@ -97,6 +98,9 @@ KernelQueue::KernelQueue(const std::string& node) : state_(std::make_unique<Stat
     State& s = *state_;
     s.node = open(node.c_str(), O_RDWR | O_CLOEXEC);
     if (s.node < 0) throw Error(fmt::format("cannot open {}: {}", node, strerror(errno)));
+    sidra_ioctl_vm_create space{};
+    s.request(SIDRA_IOCTL_VM_CREATE, &space, "an address space");
+    s.context.vm = space.vm;
     s.request(SIDRA_IOCTL_CONTEXT_CREATE, &s.context, "a context");
     s.create_queue();
     sidra_cmd nop{};
@@ -124,6 +128,7 @@ void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
             sqe->opcode = IORING_OP_URING_CMD;
             sqe->fd = s.node;
             sqe->cmd_op = SIDRA_URING_SUBMIT;
+            sqe->len = sizeof(sidra_cmd);
             const sidra_uring_cmd command = {s.context.context, static_cast<uint16_t>(s.queue.queue), 0, 0};
             std::memcpy(sqe->cmd, &command, sizeof command);
             std::memcpy(reinterpret_cast<std::byte*>(sqe->cmd) + sizeof command, s.packets.data(), sizeof(sidra_cmd));
