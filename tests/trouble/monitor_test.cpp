@@ -65,7 +65,7 @@ TEST_F(Monitor, FirmwareThatHangsOrPanics) {
 // While the firmware does not answer, a reader sleeps interruptibly.
 TEST_F(Monitor, ReadersCanBeInterrupted) {
     for (int attempt = 0;; attempt++) {
-        ASSERT_LT(attempt, 20) << "no reader was ever seen waiting";
+        ASSERT_LT(attempt, 20) << "no reader was interrupted while it waited";
         ASSERT_TRUE(eventually(firmware_runs));
         ASSERT_TRUE(knob("firmware-hang", 1));
         const pid_t child = fork();
@@ -89,10 +89,10 @@ TEST_F(Monitor, ReadersCanBeInterrupted) {
             }
             return ended;
         }));
-        if (waited) {
-            EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-            break;
-        }
+        ASSERT_TRUE(WIFEXITED(status)) << "status " << status;
+        // Otherwise the wait that was seen ended with an answer, before the firmware hung, and the rest was in the
+        // cache.
+        if (WEXITSTATUS(status) == 0) break;
     }
 }
 
