@@ -117,6 +117,8 @@ static struct task_struct *start_chip(struct kunit *test, struct chip *chip)
 	int cpu = raw_smp_processor_id();
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	/* The tests recover the device themselves; the contexts are freed before the device. */
+	sidra_recovery_stop(&chip->fake->sdev);
 	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)), 0);
 	kthread_bind(thread, cpu);
 	wake_up_process(thread);
