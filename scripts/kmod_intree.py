@@ -75,6 +75,16 @@ def makefile(kbuild):
     return f"# SPDX-License-Identifier: GPL-2.0-only\nobj-$(CONFIG_DRM_ACCEL_SIDRA) := sidra.o\n\n{objects[0]}ccflags-y := -I$(src)\n"
 
 
+def next_version(tree):
+    """The release that a series for this tree would come with."""
+    try:
+        makefile = (tree / "Makefile").read_text()
+        version, level = (int(re.search(rf"^{name} = (\d+)$", makefile, re.MULTILINE)[1]) for name in ("VERSION", "PATCHLEVEL"))
+    except (OSError, TypeError):
+        fail(f"{tree} is no kernel tree: its Makefile names no version")
+    return f"{version}.{level + 1}"
+
+
 def new_files(tree):
     """Path in the tree -> text."""
     files = {}
@@ -94,8 +104,9 @@ def new_files(tree):
     files[f"{DRIVER}/Makefile"] = makefile(kbuild)
     files[f"{DRIVER}/Kconfig"] = (ROOT / "kmod/intree/Kconfig").read_text()
     files["Documentation/accel/sidra/index.rst"] = (ROOT / "kmod/intree/index.rst").read_text()
+    version = next_version(tree)
     for page in sorted((ROOT / "docs/abi").iterdir()):
-        text = page.read_text().replace("out of tree, sidra 1.0", "6.20").replace("maintainers of this repository", "dri-devel@lists.freedesktop.org")
+        text = page.read_text().replace("out of tree, sidra 1.0", version).replace("maintainers of this repository", "dri-devel@lists.freedesktop.org")
         files[f"Documentation/ABI/testing/{page.name}"] = text.replace("uapi/sidra_", f"{UAPI}/sidra_")
     return files
 
