@@ -18,3 +18,11 @@ def defaults():
     torch.manual_seed(1)
     yield
     torch.sidra.synchronize()
+
+
+@pytest.fixture
+def chip():
+    import sidra
+
+    with sidra.Chip(sidra.Device(private=True)) as chip:
+        yield chip
