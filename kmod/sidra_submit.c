@@ -355,13 +355,20 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 
 /* ---- In-fences ---- */
 
+/* A point of a timeline has a fence of its own, which never fails, around that of the producer. */
+static int sidra_submit_fence_error(struct dma_fence *fence)
+{
+	return READ_ONCE(dma_fence_chain_contained(fence)->error);
+}
+
 static void sidra_submit_dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct sidra_dep *dep = container_of(cb, struct sidra_dep, cb);
 	struct sidra_job *job = dep->job;
+	int error = sidra_submit_fence_error(fence);
 
-	if (fence->error)
-		WRITE_ONCE(job->in_error, fence->error);
+	if (error)
+		WRITE_ONCE(job->in_error, error);
 	if (!atomic_dec_and_test(&job->waiting))
 		return;
 	smp_store_release(&job->ready, true);	/* after in_error */
@@ -377,8 +384,10 @@ static void sidra_submit_wait_for_deps(struct sidra_job *job)
 		atomic_inc(&job->waiting);
 		if (dma_fence_add_callback(job->deps[i].fence, &job->deps[i].cb,
 					   sidra_submit_dep_signalled)) {
-			if (job->deps[i].fence->error)
-				job->in_error = job->deps[i].fence->error;
+			int error = sidra_submit_fence_error(job->deps[i].fence);
+
+			if (error)
+				job->in_error = error;
 			atomic_dec(&job->waiting);
 		}
 	}

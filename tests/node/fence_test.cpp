@@ -112,6 +112,24 @@ TEST_F(Fence, FaultsAndResetsAreErrors) {
     ASSERT_EQ(queue.reset(), 0);
     EXPECT_EQ(queue.wait_epoch(a.epoch, a.value), -ECANCELED);
     for (int fd : {good, fault, again, a.out_fence_fd}) close(fd);
+    // Nor does one that waits for a syncobj: its only fence (point 0), or a point of its timeline.
+    Queue other(context, SIDRA_QUEUE_KERNEL);
+    for (const uint64_t number : {0, 3}) {
+        const sidra_syncobj_point point{create_syncobj(node), 0, number};
+        const std::vector<sidra_cmd> faulty = {bad};
+        sidra_ioctl_submit first = queue.request(faulty), second = other.request(packets);
+        first.out_points = second.in_points = reinterpret_cast<uintptr_t>(&point);
+        first.out_count = second.in_count = 1;
+        second.flags = SIDRA_SUBMIT_OUT_FENCE;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, first), 0);
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, second), 0);
+        ASSERT_TRUE(signalled(second.out_fence_fd));
+        EXPECT_EQ(status(second.out_fence_fd), -EIO) << number;
+        EXPECT_EQ(buffer.words[0], 0u);
+        close(second.out_fence_fd);
+        ASSERT_EQ(queue.reset(), 0);
+        ASSERT_EQ(other.reset(), 0);
+    }
 }
 
 TEST_F(Fence, DeadlineEndsAStalledJob) {
