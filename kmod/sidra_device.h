@@ -4,7 +4,8 @@
  * sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
  * sidra_queue.fence_lock > sidra_queue.submit_lock; sidra_bo.dma_lock > sidra_device.bo_lock;
  * sidra_device.lock > sidra_device.bo_lock; sidra_device.lock, mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
+ * sidra_device.lock > sidra_peers.lock > dma_resv; sidra_bo.dma_lock, sidra_device.bo_lock >
+ * dma_resv; sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
  * other lock is taken under these; sidra_firmware.update_lock > sidra_mailbox.lock: no other lock
  * is held with these; sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with
  * these; any lock > sidra_mailbox.gate. Signalling a fence needs only master_lock, submit_lock,
@@ -54,6 +55,7 @@
 #include "sidra_limits.h"
 #include "sidra_mailbox.h"
 #include "sidra_manage.h"
+#include "sidra_peer.h"
 #include "sidra_query.h"
 #include "sidra_store.h"
 #include "sidra_telemetry.h"
@@ -152,6 +154,7 @@ struct sidra_recovery {
  * @isolated: no DMA of the chip reaches memory, see sidra_isolate_device()
  * @recovery: what has to be done about that
  * @l3: L3 SRAM
+ * @peers: what other cards have of it
  * @map_lock: protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may
  *            show
  * @vectors: MSI-X vectors, and the queues of each
@@ -186,6 +189,7 @@ struct sidra_device {
 	struct sidra_recovery recovery;
 
 	struct sidra_l3 l3;
+	struct sidra_peers peers;
 	struct sidra_limits limits;
 
 	struct mutex map_lock;	/* of what mappings show */

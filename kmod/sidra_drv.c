@@ -109,6 +109,7 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 		drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
 		sidra_telemetry_init(sdev) ?:
+		sidra_peers_init(sdev) ?:
 		drmm_add_action_or_reset(&sdev->drm, sidra_drv_wq_destroy, NULL);
 	if (ret)
 		return ret;
@@ -219,6 +220,7 @@ static void sidra_drv_stop(struct sidra_device *sdev)
 	sidra_irq_stop(sdev);
 	cancel_work_sync(&sdev->l3.clean_work);
 	sidra_coredump_fini(sdev);
+	sidra_peers_revoke(sdev);
 	sidra_gem_unmap_all(sdev);
 }
 
@@ -459,11 +461,16 @@ static int __init sidra_init(void)
 	ret = class_register(&node_class);
 	if (ret)
 		goto err_region;
-	ret = pci_register_driver(&sidra_pci_driver);
+	ret = sidra_peers_begin();
 	if (ret)
 		goto err_class;
+	ret = pci_register_driver(&sidra_pci_driver);
+	if (ret)
+		goto err_peers;
 	return 0;
 
+err_peers:
+	sidra_peers_end();
 err_class:
 	class_unregister(&node_class);
 err_region:
@@ -475,6 +482,7 @@ module_init(sidra_init);
 static void __exit sidra_exit(void)
 {
 	pci_unregister_driver(&sidra_pci_driver);
+	sidra_peers_end();
 	class_unregister(&node_class);
 	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
 	rcu_barrier();	/* for the callbacks that free the last fences */

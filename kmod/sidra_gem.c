@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -19,6 +20,7 @@
 #include "sidra_l3.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
+#include "sidra_peer.h"
 #include "sidra_vm.h"
 
 #define SIZE_LIMIT	(SIDRA_VA_END - SIDRA_VA_BEGIN)
@@ -92,8 +94,12 @@ static void sidra_bo_unmap_locked(struct sidra_bo *bo)
 	if (!bo->sgt)
 		return;
 	if (obj->import_attach) {
-		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt, bo->direction);
 		bo->exporter = obj->import_attach->dmabuf;
+		dma_resv_lock(bo->exporter->resv, NULL);
+		dma_buf_unmap_attachment(obj->import_attach, bo->sgt, bo->direction);
+		if (bo->kind == SIDRA_BO_PEER)
+			dma_buf_unpin(obj->import_attach);
+		dma_resv_unlock(bo->exporter->resv);
 		/* Many exporters keep the mapping until the importer detaches. */
 		dma_buf_detach(bo->exporter, obj->import_attach);
 		/* So that it is freed like a buffer of this driver without pages */
@@ -130,7 +136,7 @@ static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 	struct sg_table *sgt;
 	int ret;
 
-	if (bo->kind == SIDRA_BO_LOCAL)
+	if (bo->kind == SIDRA_BO_LOCAL || bo->kind == SIDRA_BO_PEER)	/* the latter since its import */
 		return 0;
 	ret = mutex_lock_killable(&bo->dma_lock);
 	if (ret)
@@ -178,12 +184,12 @@ static void sidra_bo_free(struct drm_gem_object *obj)
 {
 	struct sidra_bo *bo = to_sidra_bo(obj);
 	struct sidra_device *sdev = to_sidra(obj->dev);
+	struct dma_buf *exporter;
 
 	scoped_guard(mutex, &sdev->bo_lock)
 		sidra_bo_unmap_locked(bo);
+	exporter = bo->exporter;
 	if (bo->kind == SIDRA_BO_HOST) {
-		struct dma_buf *exporter = bo->exporter;
-
 		drm_gem_shmem_free(&bo->base);	/* takes the exporter's lock */
 		if (exporter)
 			dma_buf_put(exporter);
@@ -199,6 +205,8 @@ static void sidra_bo_free(struct drm_gem_object *obj)
 	}
 	drm_gem_object_release(obj);
 	kfree(bo);
+	if (exporter)
+		dma_buf_put(exporter);
 }
 
 /* Drops the bindings that were made with the handle that is being closed. */
@@ -238,14 +246,14 @@ static const struct drm_gem_object_funcs host_funcs = {
 static const struct drm_gem_object_funcs local_funcs = {
 	.free = sidra_bo_free,
 	.close = sidra_bo_close,
-	.export = sidra_bo_no_export,
+	.export = sidra_peer_export,
 	.mmap = sidra_map_local,
 	.vm_ops = &sidra_local_vm_ops,
 };
 
 static int sidra_bo_no_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
-	return -EACCES;	/* the caller has it mapped already */
+	return -EACCES;	/* the caller has it mapped already, or maps it through its own card */
 }
 
 static const struct drm_gem_object_funcs user_funcs = {
@@ -254,6 +262,14 @@ static const struct drm_gem_object_funcs user_funcs = {
 	.export = sidra_bo_no_export,
 	.mmap = sidra_bo_no_mmap,
 	/* Never used; without it mmap() would fail with another error */
+	.vm_ops = &sidra_local_vm_ops,
+};
+
+static const struct drm_gem_object_funcs peer_funcs = {
+	.free = sidra_bo_free,
+	.close = sidra_bo_close,
+	.export = sidra_bo_no_export,
+	.mmap = sidra_bo_no_mmap,
 	.vm_ops = &sidra_local_vm_ops,
 };
 
@@ -276,34 +292,6 @@ struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t si
 	return &bo->base.base;
 }
 
-/*
- * The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program
- * can delay.
- */
-struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
-{
-	struct sidra_device *sdev = to_sidra(drm);
-	struct drm_gem_object *obj;
-	int idx;
-
-	if (!drm_dev_enter(drm, &idx))
-		return ERR_PTR(-ENODEV);
-	obj = drm_gem_prime_import(drm, dma_buf);
-	if (!IS_ERR(obj) && obj->import_attach) {	/* otherwise this device exported it */
-		struct sidra_bo *bo = to_sidra_bo(obj);
-		int ret = sidra_bo_check_direct(sdev, bo->base.sgt);
-
-		if (ret) {
-			drm_gem_object_put(obj);
-			obj = ERR_PTR(ret);
-		} else {
-			sidra_bo_track_mapping(sdev, bo, bo->base.sgt);
-		}
-	}
-	drm_dev_exit(idx);
-	return obj;
-}
-
 static struct sidra_bo *sidra_bo_create_private(struct drm_device *drm, u64 size,
 						enum sidra_bo_kind kind,
 						const struct drm_gem_object_funcs *funcs)
@@ -315,9 +303,119 @@ static struct sidra_bo *sidra_bo_create_private(struct drm_device *drm, u64 size
 	bo->kind = kind;
 	bo->direction = DMA_BIDIRECTIONAL;
 	mutex_init(&bo->dma_lock);
+	INIT_LIST_HEAD(&bo->link);
 	bo->base.base.funcs = funcs;
 	drm_gem_private_object_init(drm, &bo->base.base, size);
 	return bo;
+}
+
+/* The exporter has revoked it: without bindings, its pages can be unmapped. */
+static void sidra_bo_drop_work(struct work_struct *work)
+{
+	struct sidra_bo *bo = container_of(work, struct sidra_bo, drop_work);
+	struct drm_gem_object *obj = &bo->base.base;
+	struct drm_device *drm = obj->dev;
+	struct sidra_device *sdev = to_sidra(drm);
+
+	mutex_lock(&bo->dma_lock);	/* its import has come to its end */
+	mutex_unlock(&bo->dma_lock);
+	scoped_guard(mutex, &sdev->lock) {
+		struct sidra_binding *binding;
+		struct sidra_vm *vm;
+		unsigned long page;
+
+		list_for_each_entry(vm, &sdev->vms, link)
+			xa_for_each(&vm->bindings, page, binding)
+				if (binding->obj == obj)
+					sidra_binding_drop(vm, binding);
+		guard(mutex)(&sdev->bo_lock);
+		sidra_bo_unmap_locked(bo);
+	}
+	drm_gem_object_put(obj);
+	drm_dev_put(drm);
+}
+
+static struct sg_table *sidra_bo_map_peer(struct sidra_bo *bo, struct dma_buf_attachment *attach)
+{
+	struct sg_table *sgt;
+	int ret;
+
+	dma_resv_lock(attach->dmabuf->resv, NULL);
+	ret = dma_buf_pin(attach);
+	sgt = ret ? ERR_PTR(ret) : dma_buf_map_attachment(attach, bo->direction);
+	if (IS_ERR(sgt) && !ret)
+		dma_buf_unpin(attach);
+	dma_resv_unlock(attach->dmabuf->resv);
+	return sgt;
+}
+
+/* Inside drm_dev_enter(). */
+static struct drm_gem_object *sidra_bo_import_peer(struct sidra_device *sdev,
+						   struct dma_buf *dma_buf)
+{
+	struct sidra_bo *bo = sidra_bo_create_private(&sdev->drm, dma_buf->size, SIDRA_BO_PEER,
+						      &peer_funcs);
+	struct dma_buf_attachment *attach;
+	struct sg_table *sgt;
+
+	if (IS_ERR(bo))
+		return ERR_CAST(bo);
+	INIT_WORK(&bo->drop_work, sidra_bo_drop_work);
+	scoped_guard(mutex, &bo->dma_lock) {
+		attach = dma_buf_dynamic_attach(dma_buf, sdev->drm.dev, &sidra_peer_importer_ops,
+						bo);
+		sgt = IS_ERR(attach) ? ERR_CAST(attach) : sidra_bo_map_peer(bo, attach);
+		if (!IS_ERR(sgt)) {
+			get_dma_buf(dma_buf);
+			bo->base.base.import_attach = attach;
+			sidra_bo_track_mapping(sdev, bo, sgt);
+		}
+	}
+	if (!IS_ERR(sgt))
+		return &bo->base.base;
+	if (!IS_ERR(attach))
+		dma_buf_detach(dma_buf, attach);
+	drm_gem_object_put(&bo->base.base);
+	return ERR_CAST(sgt);
+}
+
+static struct drm_gem_object *sidra_bo_import(struct sidra_device *sdev, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *exported = sidra_peer_exported(dma_buf), *obj;
+	int ret;
+
+	if (exported && exported->dev == &sdev->drm) {
+		drm_gem_object_get(exported);
+		return exported;
+	}
+	if (exported)
+		return sidra_bo_import_peer(sdev, dma_buf);
+	obj = drm_gem_prime_import(&sdev->drm, dma_buf);
+	if (IS_ERR(obj) || !obj->import_attach)	/* this device exported it */
+		return obj;
+	ret = sidra_bo_check_direct(sdev, to_sidra_bo(obj)->base.sgt);
+	if (ret) {
+		drm_gem_object_put(obj);
+		return ERR_PTR(ret);
+	}
+	sidra_bo_track_mapping(sdev, to_sidra_bo(obj), to_sidra_bo(obj)->base.sgt);
+	return obj;
+}
+
+/*
+ * The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program
+ * can delay.
+ */
+struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *obj;
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return ERR_PTR(-ENODEV);
+	obj = sidra_bo_import(to_sidra(drm), dma_buf);
+	drm_dev_exit(idx);
+	return obj;
 }
 
 static struct sidra_l3_part *sidra_bo_alloc_part(struct sidra_device *sdev, u64 size)

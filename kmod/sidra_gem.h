@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Buffers in shared memory, in memory of the caller and in L3, and their bindings to address
- * spaces.
+ * Buffers in shared memory, in memory of the caller, in L3 and in L3 of other cards, and their
+ * bindings to address spaces.
  */
 #ifndef __SIDRA_GEM_H__
 #define __SIDRA_GEM_H__
 
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_gem_shmem_helper.h>
 
@@ -20,7 +21,8 @@ struct sidra_vm;
 enum sidra_bo_kind {
 	SIDRA_BO_HOST,		/* GEM shmem, also imported */
 	SIDRA_BO_LOCAL,		/* L3 */
-	SIDRA_BO_USER		/* pinned memory of the caller */
+	SIDRA_BO_USER,		/* pinned memory of the caller */
+	SIDRA_BO_PEER		/* L3 of another card */
 };
 
 /**
@@ -28,12 +30,17 @@ enum sidra_bo_kind {
  * @base: first; of a local or user buffer only its drm_gem_object is used
  * @kind: whose memory it is; constant
  * @dma_lock: serialises the first mapping for DMA
- * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock
+ * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock. Of a local
+ *        buffer: in sidra_peers.exports while it is @exported
  * @sgt: pages mapped for DMA; NULL before the first bind and after the device was removed
  * @direction: direction of that mapping
  * @exporter: exporter of an import that was unmapped; holds the reference that the attachment had
  * @part: of a local buffer: its pages of L3
  * @user: of a local buffer: who is charged for them
+ * @exported: of a local buffer: its dma-buf, or NULL; protected by sidra_peers.lock
+ * @revoked: of a local buffer, and of a peer's: nobody may map it any more; protected by the
+ *           reservation of the dma-buf
+ * @drop_work: of a peer's buffer: drops its bindings and its mapping
  * @pinned: of a user buffer: its pinned pages
  * @mm: of a user buffer: the address space that the pinned pages are charged to
  * @pages: of a user buffer: number of pages charged to @mm
@@ -51,6 +58,9 @@ struct sidra_bo {
 
 	struct sidra_l3_part *part;
 	struct sidra_user *user;
+	struct dma_buf *exported;
+	bool revoked;
+	struct work_struct drop_work;
 
 	struct sg_append_table pinned;
 	struct mm_struct *mm;

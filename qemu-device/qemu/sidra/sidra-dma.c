@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Guest memory accesses of the chip. They use the bus master address space, so bus mastering and an IOMMU apply. Only
- * RAM is accessible: accesses that need a bounce buffer or another device are refused. A mapping exists for at most one
- * slice of work, or while what the slice has begun goes on without it. QUIESCE, reset and a stop of the machine wait for
- * both, so none is left afterwards.
+ * RAM is accessible, and RAM behind BARs, such as L3 of another card: accesses that need a bounce buffer or registers of
+ * a device are refused. A mapping exists for at most one slice of work, or while what the slice has begun goes on
+ * without it. QUIESCE, reset and a stop of the machine wait for both, so none is left afterwards.
  *
  * Called without the big lock, from executors and from threads of the chip's engine.
  */
