@@ -24,12 +24,28 @@ struct Reserved {
 #define BEYOND(type, field, known) \
     Reserved { offsetof(type, field), sizeof(type::field), ~static_cast<uint64_t>(known) }
 
+// A value that a field must not have, and what the call returns then.
+struct Wrong {
+    const char* field;
+    size_t offset;
+    size_t size;
+    uint64_t value;
+    int error;
+};
+
+#define WRONG(type, field, value, error) \
+    Wrong { #field, offsetof(type, field), sizeof(type::field), static_cast < uint64_t>(value), error }
+
+constexpr uint32_t kNobody = 0x7fff'0000;  // a handle, index or number that nothing has
+constexpr uint64_t kNowhere = 8;           // an address where nothing is
+
 struct Call {
     const char* name;
     unsigned long request;
     int result;                                      // of the good argument
     std::function<std::vector<uint8_t>()> argument;  // a good one
     std::vector<Reserved> reserved;
+    std::vector<Wrong> wrong = {};
     bool run = true;  // false: too much of a good thing; only its refusals are tried
 };
 
@@ -151,13 +167,17 @@ class Ioctl : public NodeTest {
             {"DEVICE_QUERY",
              SIDRA_IOCTL_DEVICE_QUERY,
              0,
-             [] { return bytes_of(Query{}); },
-             {BEYOND(Query, query, SIDRA_QUERY_LIMITS), WHOLE(Query, flags), WHOLE(Query, pad)}},
+             [this, address] {
+                 return bytes_of(Query{0, 0, address(memory), 8, 0});
+             },
+             {BEYOND(Query, query, SIDRA_QUERY_LIMITS), WHOLE(Query, flags), WHOLE(Query, pad)},
+             {WRONG(Query, query, 0x7fff, -EINVAL), WRONG(Query, data, kNowhere, -EFAULT)}},
             {"DEVICE_RESET",
              SIDRA_IOCTL_DEVICE_RESET,
              0,
              [] { return bytes_of(Reset{}); },
              {WHOLE(Reset, flags)},
+             {},
              false},
             {"VM_CREATE", SIDRA_IOCTL_VM_CREATE, 0, [] { return bytes_of(VmCreate{}); }, {WHOLE(VmCreate, flags)}},
             {"VM_DESTROY",
@@ -166,7 +186,8 @@ class Ioctl : public NodeTest {
              [this] {
                  return bytes_of(OfVm{make_vm(), 0});
              },
-             {WHOLE(OfVm, flags)}},
+             {WHOLE(OfVm, flags)},
+             {WRONG(OfVm, vm, kNobody, -ENOENT)}},
             {"CONTEXT_CREATE",
              SIDRA_IOCTL_CONTEXT_CREATE,
              0,
@@ -175,21 +196,24 @@ class Ioctl : public NodeTest {
                  a.vm = v;
                  return bytes_of(a);
              },
-             {WHOLE(ContextCreate, flags), WHOLE(ContextCreate, pad)}},
+             {WHOLE(ContextCreate, flags), WHOLE(ContextCreate, pad)},
+             {WRONG(ContextCreate, vm, kNobody, -ENOENT)}},
             {"CONTEXT_DESTROY",
              SIDRA_IOCTL_CONTEXT_DESTROY,
              0,
              [this] {
                  return bytes_of(OfContext{make_context(), 0});
              },
-             {WHOLE(OfContext, flags)}},
+             {WHOLE(OfContext, flags)},
+             {WRONG(OfContext, context, kNobody, -ENOENT)}},
             {"CONTEXT_RECOVER",
              SIDRA_IOCTL_CONTEXT_RECOVER,
              0,
              [c] {
                  return bytes_of(OfContext{c, 0});
              },
-             {WHOLE(OfContext, flags)}},
+             {WHOLE(OfContext, flags)},
+             {WRONG(OfContext, context, kNobody, -ENOENT)}},
             {"CONTEXT_QUERY",
              SIDRA_IOCTL_CONTEXT_QUERY,
              0,
@@ -198,28 +222,33 @@ class Ioctl : public NodeTest {
                  a.context = c;
                  return bytes_of(a);
              },
-             {WHOLE(ContextQuery, flags), WHOLE(ContextQuery, pad)}},
+             {WHOLE(ContextQuery, flags), WHOLE(ContextQuery, pad)},
+             {WRONG(ContextQuery, context, kNobody, -ENOENT)}},
             {"BUFFER_CREATE",
              SIDRA_IOCTL_BUFFER_CREATE,
              0,
              [] {
                  return bytes_of(Create{4096, 0, 0, 0});
              },
-             {BEYOND(Create, flags, SIDRA_BUFFER_LOCAL)}},
+             {BEYOND(Create, flags, SIDRA_BUFFER_LOCAL)},
+             {WRONG(Create, size, 0, -EINVAL), WRONG(Create, size, ~uint64_t{0} - 4095, -EINVAL)}},
             {"BUFFER_REGISTER",
              SIDRA_IOCTL_BUFFER_REGISTER,
              0,
              [this, address] {
                  return bytes_of(Register{address(memory), sizeof memory, 0, 0});
              },
-             {BEYOND(Register, flags, SIDRA_REGISTER_READONLY)}},
+             {BEYOND(Register, flags, SIDRA_REGISTER_READONLY)},
+             {WRONG(Register, address, kNowhere, -EFAULT), WRONG(Register, address, uint64_t{1} << 63, -EFAULT),
+              WRONG(Register, size, 0, -EINVAL), WRONG(Register, size, ~uint64_t{0}, -EINVAL)}},
             {"BUFFER_CLOSE",
              SIDRA_IOCTL_BUFFER_CLOSE,
              0,
              [this] {
                  return bytes_of(Close{make_buffer(), 0});
              },
-             {WHOLE(Close, flags)}},
+             {WHOLE(Close, flags)},
+             {WRONG(Close, handle, kNobody, -ENOENT)}},
             {"BUFFER_BIND",
              SIDRA_IOCTL_BUFFER_BIND,
              0,
@@ -227,7 +256,9 @@ class Ioctl : public NodeTest {
                  return bytes_of(Bind{v, make_buffer(), SIDRA_BIND_READ, 0, 0, {}});
              },
              {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE), WHOLE(Bind, pad), WHOLE(Bind, address),
-              WHOLE(Bind, reserved)}},
+              WHOLE(Bind, reserved)},
+             {WRONG(Bind, vm, kNobody, -ENOENT), WRONG(Bind, handle, kNobody, -ENOENT),
+              WRONG(Bind, flags, 0, -EINVAL)}},
             {"BUFFER_UNBIND",
              SIDRA_IOCTL_BUFFER_UNBIND,
              0,
@@ -236,7 +267,9 @@ class Ioctl : public NodeTest {
                  EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), 0);
                  return bytes_of(Unbind{v, bind.handle, bind.address});
              },
-             {}},
+             {},
+             {WRONG(Unbind, vm, kNobody, -ENOENT), WRONG(Unbind, handle, kNobody, -ENOENT),
+              WRONG(Unbind, address, kNowhere, -ENOENT)}},
             {"QUEUE_CREATE",
              SIDRA_IOCTL_QUEUE_CREATE,
              0,
@@ -248,21 +281,26 @@ class Ioctl : public NodeTest {
                  return bytes_of(a);
              },
              {BEYOND(QueueCreate, flags, SIDRA_QUEUE_REPORTS), BEYOND(QueueCreate, kind, 1),
-              BEYOND(QueueCreate, start, SIDRA_QUEUE_START_MAX * 2 - 1), WHOLE(QueueCreate, reserved)}},
+              BEYOND(QueueCreate, start, SIDRA_QUEUE_START_MAX * 2 - 1), WHOLE(QueueCreate, reserved)},
+             {WRONG(QueueCreate, context, kNobody, -ENOENT), WRONG(QueueCreate, kind, 9, -EINVAL),
+              WRONG(QueueCreate, ring_log2, 3, -EINVAL), WRONG(QueueCreate, ring_log2, 40, -EINVAL),
+              WRONG(QueueCreate, priority, 9, -EINVAL)}},
             {"QUEUE_DESTROY",
              SIDRA_IOCTL_QUEUE_DESTROY,
              0,
              [this, c] {
                  return bytes_of(OfQueue{c, make_queue(), 0, 0});
              },
-             {WHOLE(OfQueue, flags), WHOLE(OfQueue, pad)}},
+             {WHOLE(OfQueue, flags), WHOLE(OfQueue, pad)},
+             {WRONG(OfQueue, context, kNobody, -ENOENT), WRONG(OfQueue, queue, kNobody, -ENOENT)}},
             {"QUEUE_RESET",
              SIDRA_IOCTL_QUEUE_RESET,
              0,
              [c, q] {
                  return bytes_of(QueueReset{c, q, 0, 0, 0});
              },
-             {WHOLE(QueueReset, flags)}},
+             {WHOLE(QueueReset, flags)},
+             {WRONG(QueueReset, context, kNobody, -ENOENT), WRONG(QueueReset, queue, kNobody, -ENOENT)}},
             {"QUEUE_QUERY",
              SIDRA_IOCTL_QUEUE_QUERY,
              0,
@@ -272,27 +310,39 @@ class Ioctl : public NodeTest {
                  a.queue = q;
                  return bytes_of(a);
              },
-             {WHOLE(QueueQuery, flags), WHOLE(QueueQuery, pad)}},
+             {WHOLE(QueueQuery, flags), WHOLE(QueueQuery, pad)},
+             {WRONG(QueueQuery, context, kNobody, -ENOENT), WRONG(QueueQuery, queue, kNobody, -ENOENT)}},
             {"WAIT",
              SIDRA_IOCTL_WAIT,
              0,
              [this, address] {
                  return bytes_of(Wait{address(&item), 1, sizeof item, 0, 0, 0});
              },
-             {BEYOND(Wait, flags, SIDRA_WAIT_ALL)}},
+             {BEYOND(Wait, flags, SIDRA_WAIT_ALL)},
+             {WRONG(Wait, items, kNowhere, -EFAULT), WRONG(Wait, count, 0, -EINVAL),
+              WRONG(Wait, count, SIDRA_WAIT_MAX + 1, -EINVAL), WRONG(Wait, stride, 8, -EINVAL)}},
             {"ARM",
              SIDRA_IOCTL_ARM,
              0,
-             [c, q] {
-                 return bytes_of(Arm{c, q, 1, -1, 0, 1, 0});
+             [this, c, q] {
+                 return bytes_of(Arm{c, q, 1, -1, 0, queue.epoch(), 0});
              },
-             {WHOLE(Arm, flags), WHOLE(Arm, pad)}},
+             {WHOLE(Arm, flags), WHOLE(Arm, pad)},
+             {WRONG(Arm, context, kNobody, -ENOENT), WRONG(Arm, queue, kNobody, -ENOENT),
+              WRONG(Arm, eventfd, -2, -EBADF), WRONG(Arm, eventfd, 9999, -EBADF)}},
             {"SUBMIT",
              SIDRA_IOCTL_SUBMIT,
              0,
              [this] { return bytes_of(jobs.request(packets)); },
              {BEYOND(Submit, flags, SIDRA_SUBMIT_OUT_FENCE), BEYOND(Submit, packet_stride, SIDRA_CMD_SIZE),
-              WHOLE(Submit, pad), WHOLE(Submit, reserved)}},
+              WHOLE(Submit, pad), WHOLE(Submit, reserved)},
+             {WRONG(Submit, context, kNobody, -ENOENT), WRONG(Submit, queue, kNobody, -ENOENT),
+              WRONG(Submit, queue, queue.create.queue, -EINVAL), WRONG(Submit, packets, kNowhere, -EFAULT),
+              WRONG(Submit, count, 0, -EINVAL), WRONG(Submit, count, 1u << 20, -EINVAL),
+              WRONG(Submit, packet_stride, 8, -EINVAL), WRONG(Submit, in_count, 1, -EFAULT),
+              WRONG(Submit, out_count, 1, -EFAULT), WRONG(Submit, in_count, 1u << 20, -EINVAL),
+              WRONG(Submit, out_count, 1u << 20, -EINVAL), WRONG(Submit, in_fence_fd, 9999, -EINVAL),
+              WRONG(Submit, in_fence_fd, -2, -EINVAL)}},
             {"WEIGHTS_CREATE",
              SIDRA_IOCTL_WEIGHTS_CREATE,
              0,
@@ -304,7 +354,11 @@ class Ioctl : public NodeTest {
                  return bytes_of(a);
              },
              {WHOLE(WeightsCreate, flags), BEYOND(WeightsCreate, rights, SIDRA_WEIGHTS_RIGHTS),
-              WHOLE(WeightsCreate, xbar_stride), WHOLE(WeightsCreate, pad)}},
+              WHOLE(WeightsCreate, xbar_stride), WHOLE(WeightsCreate, pad)},
+             {WRONG(WeightsCreate, context, kNobody, -ENOENT), WRONG(WeightsCreate, encoding, 9, -EINVAL),
+              WRONG(WeightsCreate, rows, 0, -EINVAL), WRONG(WeightsCreate, cols, 0, -EINVAL),
+              WRONG(WeightsCreate, rows, 1u << 24, -ENOSPC), WRONG(WeightsCreate, rights, 0, -EINVAL),
+              WRONG(WeightsCreate, xbar_ids, kNowhere, -EINVAL)}},
             {"WEIGHTS_PUBLISH",
              SIDRA_IOCTL_WEIGHTS_PUBLISH,
              -ENODATA,
@@ -316,7 +370,11 @@ class Ioctl : public NodeTest {
                  a.mode = 0600;
                  return bytes_of(a);
              },
-             {WHOLE(Publish, flags)}},
+             {WHOLE(Publish, flags)},
+             {WRONG(Publish, context, kNobody, -ENOENT), WRONG(Publish, index, kNobody, -ENOENT),
+              WRONG(Publish, name, kNowhere, -EFAULT), WRONG(Publish, name, address(""), -EINVAL),
+              WRONG(Publish, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL), WRONG(Publish, data_size, 8, -EFAULT),
+              WRONG(Publish, mode, 010000, -EINVAL)}},
             {"WEIGHTS_OPEN",
              SIDRA_IOCTL_WEIGHTS_OPEN,
              -ENOENT,
@@ -328,28 +386,35 @@ class Ioctl : public NodeTest {
                  a.owner = SIDRA_OWNER_CALLER;
                  return bytes_of(a);
              },
-             {WHOLE(Open, flags), WHOLE(Open, pad)}},
+             {WHOLE(Open, flags), WHOLE(Open, pad)},
+             {WRONG(Open, context, kNobody, -ENOENT), WRONG(Open, rights, 0, -EINVAL), WRONG(Open, rights, 8, -EINVAL),
+              WRONG(Open, name, kNowhere, -EFAULT), WRONG(Open, owner, ~1u, -ENOENT)}},
             {"WEIGHTS_UNLINK",
              SIDRA_IOCTL_WEIGHTS_UNLINK,
              -ENOENT,
              [address] {
                  return bytes_of(Unlink{address("ioctl-test-nobody"), 0, SIDRA_OWNER_CALLER});
              },
-             {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT)}},
+             {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT)},
+             {WRONG(Unlink, name, kNowhere, -EFAULT), WRONG(Unlink, owner, ~1u, -ENOENT)}},
             {"WEIGHTS_DESTROY",
              SIDRA_IOCTL_WEIGHTS_DESTROY,
              0,
              [this, c] {
                  return bytes_of(OfWeights{c, make_weights(), 0, 0});
              },
-             {WHOLE(OfWeights, flags), WHOLE(OfWeights, pad)}},
+             {WHOLE(OfWeights, flags), WHOLE(OfWeights, pad)},
+             {WRONG(OfWeights, context, kNobody, -ENOENT), WRONG(OfWeights, index, kNobody, -ENOENT)}},
             {"WEIGHTS_SHARE",
              SIDRA_IOCTL_WEIGHTS_SHARE,
              0,
              [this, c] {
                  return bytes_of(Share{c, weights, SIDRA_WEIGHTS_COMPUTE, 0, 0, 0, 0});
              },
-             {WHOLE(Share, flags)}},
+             {WHOLE(Share, flags)},
+             {WRONG(Share, context, kNobody, -ENOENT), WRONG(Share, index, kNobody, -ENOENT),
+              WRONG(Share, rights, 0, -EINVAL), WRONG(Share, rights, 8, -EINVAL),
+              WRONG(Share, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL), WRONG(Share, data_size, 8, -EFAULT)}},
             {"WEIGHTS_IMPORT",
              SIDRA_IOCTL_WEIGHTS_IMPORT,
              -EBADF,
@@ -359,7 +424,8 @@ class Ioctl : public NodeTest {
                  a.fd = -1;
                  return bytes_of(a);
              },
-             {WHOLE(Import, flags)}},
+             {WHOLE(Import, flags)},
+             {WRONG(Import, context, kNobody, -ENOENT), WRONG(Import, fd, node.fd, -EBADF)}},
             {"WEIGHTS_QUERY",
              SIDRA_IOCTL_WEIGHTS_QUERY,
              0,
@@ -369,21 +435,26 @@ class Ioctl : public NodeTest {
                  a.index = weights;
                  return bytes_of(a);
              },
-             {WHOLE(WeightsQuery, flags), WHOLE(WeightsQuery, xbar_stride), WHOLE(WeightsQuery, pad)}},
+             {WHOLE(WeightsQuery, flags), WHOLE(WeightsQuery, xbar_stride), WHOLE(WeightsQuery, pad)},
+             {WRONG(WeightsQuery, context, kNobody, -ENOENT), WRONG(WeightsQuery, index, kNobody, -ENOENT),
+              WRONG(WeightsQuery, xbar_ids, kNowhere, -EINVAL)}},
             {"WEIGHTS_LIST",
              SIDRA_IOCTL_WEIGHTS_LIST,
              0,
              [this, address] {
                  return bytes_of(List{address(memory), 1, sizeof(sidra_weights_entry), 0, 0});
              },
-             {WHOLE(List, flags)}},
+             {WHOLE(List, flags)},
+             {WRONG(List, count, 0, -EINVAL), WRONG(List, stride, 8, -EINVAL)}},
             {"WEIGHTS_REPORT",
              SIDRA_IOCTL_WEIGHTS_REPORT,
              0,
              [this, c, address] {
                  return bytes_of(Report{c, weights, 0, 0, address(memory), sizeof(sidra_weights_tile), 0});
              },
-             {WHOLE(Report, flags), WHOLE(Report, pad)}},
+             {WHOLE(Report, flags), WHOLE(Report, pad)},
+             {WRONG(Report, context, kNobody, -ENOENT), WRONG(Report, index, kNobody, -ENOENT),
+              WRONG(Report, tile, kNobody, -EINVAL), WRONG(Report, report, kNowhere, -EFAULT)}},
         };
     }
 
@@ -440,6 +511,36 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
                 ASSERT_EQ(before.contexts, after.contexts) << call.name;
                 ASSERT_EQ(before.queues, after.queues) << call.name;
                 if (bit > 2 && bit < field.size * 8 - 2) bit += 5;  // the first, the last, and some between
+            }
+        }
+        if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
+    }
+}
+
+// Each wrong value alone, and with each wrong value of another field: then the call returns the error of one of them.
+TEST_F(Ioctl, WrongFieldsAreRefusedAndNothingChanges) {
+    const auto attempt = [&](const Call& call, std::vector<uint8_t> argument, std::initializer_list<const Wrong*> all) {
+        for (const Wrong* one : all) std::memcpy(argument.data() + one->offset, &one->value, one->size);
+        const sidra_query_status before = look();
+        const int returned = plain(node.fd, call.request, edge.place(argument));
+        const sidra_query_status after = look();
+        EXPECT_EQ(before.xbars_free, after.xbars_free) << call.name;
+        EXPECT_EQ(before.l3_free, after.l3_free) << call.name;
+        EXPECT_EQ(before.generation, after.generation) << call.name;
+        EXPECT_EQ(before.contexts, after.contexts) << call.name;
+        EXPECT_EQ(before.queues, after.queues) << call.name;
+        return returned;
+    };
+    for (const Call& call : calls()) {
+        const std::vector<uint8_t> good = call.argument();
+        for (const Wrong& one : call.wrong) {
+            EXPECT_EQ(attempt(call, good, {&one}), one.error) << call.name << ": " << one.field << " = " << one.value;
+            for (const Wrong& other : call.wrong) {
+                if (&other <= &one || other.offset == one.offset) continue;
+                const int returned = attempt(call, good, {&one, &other});
+                EXPECT_TRUE(returned == one.error || returned == other.error)
+                    << call.name << ": " << one.field << " = " << one.value << " and " << other.field << " = "
+                    << other.value << " return " << returned;
             }
         }
         if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
