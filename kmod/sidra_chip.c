@@ -145,3 +145,7 @@ int sidra_chip_init(struct sidra_device *sdev)
 	}
 	return 0;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_chip_kunit.c"
+#endif

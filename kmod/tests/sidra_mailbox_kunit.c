@@ -66,8 +66,58 @@ static void mailbox_makes_room_for_a_reply(struct kunit *test)
 	}
 }
 
+static void mailbox_without_firmware_is_an_error(struct kunit *test)
+{
+	struct sidra_device *sdev = connected(test);
+	struct sidra_mailbox_memory *memory = sdev->mailbox.memory;
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_STATUS };
+	struct sidra_mailbox_health health;
+	u64 data;
+
+	/* A reset has forgotten the rings. */
+	writel(0, sdev->chip.regs + SIDRA_REG_MAILBOX_ENTRIES);
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_call(sdev, &msg), -ECONNRESET);
+	sdev->mailbox.memory = NULL;
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(sdev, &msg, &data, sizeof(data)), -ENODEV);
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_send(sdev, &msg, &data, sizeof(data)), -ENODEV);
+	sdev->mailbox.memory = memory;
+	writel(~0u, sdev->chip.regs + SIDRA_REG_STATUS);
+	KUNIT_EXPECT_EQ_MSG(test, sidra_mailbox_connect(sdev), -ENODEV, "the link is lost");
+	sdev->mailbox.open = false;
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_connect(sdev), -ENODEV);
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_call(sdev, &msg), -ENODEV);
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_read_health(sdev, &health), -ENODEV);
+}
+
+static void mailbox_statuses_are_errors(struct kunit *test)
+{
+	static const struct {
+		u32 status;
+		int error;
+	} all[] = {
+		{ SIDRA_MAILBOX_OK, 0 },
+		{ SIDRA_MAILBOX_ACCEPTED, 0 },
+		{ SIDRA_MAILBOX_UNSUPPORTED, -EOPNOTSUPP },
+		{ SIDRA_MAILBOX_BAD_LENGTH, -EINVAL },
+		{ SIDRA_MAILBOX_BAD_ARGUMENT, -EINVAL },
+		{ SIDRA_MAILBOX_BUSY, -EBUSY },
+		{ SIDRA_MAILBOX_DEADLINE, -ETIMEDOUT },
+		{ SIDRA_MAILBOX_ABORTED, -ECANCELED },
+		{ 0x7fff, -EIO },	/* of a later firmware */
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		struct sidra_mailbox_msg reply = { .status = all[i].status };
+
+		KUNIT_EXPECT_EQ(test, sidra_mailbox_error(&reply), all[i].error);
+	}
+}
+
 static struct kunit_case mailbox_cases[] = {
 	KUNIT_CASE(mailbox_makes_room_for_a_reply),
+	KUNIT_CASE(mailbox_without_firmware_is_an_error),
+	KUNIT_CASE(mailbox_statuses_are_errors),
 	{}
 };
 

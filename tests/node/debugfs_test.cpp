@@ -56,6 +56,18 @@ TEST_F(Debugfs, ContextsQueuesAndPageTables) {
     EXPECT_EQ(file("page_tables"), "");
 }
 
+TEST_F(Debugfs, WrongWritesOfRegistersAreRefused) {
+    const auto refused = [&](const std::string& text) { return write_text(folder + "reg", text) ? 0 : errno; };
+    EXPECT_EQ(refused(std::string(64, 'x')), EINVAL) << "longer than any name and number";
+    EXPECT_EQ(refused("SCRATCH"), EINVAL) << "no value";
+    EXPECT_EQ(refused("SCRATCH one"), EINVAL);
+    EXPECT_EQ(refused("SCRATCH 0x100000000"), EINVAL) << "more than 32 bits";
+    EXPECT_EQ(refused("NOTHING 1"), ENOENT);
+    EXPECT_EQ(refused("ID 1"), EACCES) << "read only";
+    EXPECT_EQ(refused("SCRATCH 77"), 0);
+    EXPECT_NE(file("regs").find(" 0xffffffb2\n"), std::string::npos) << "it reads as the complement";
+}
+
 TEST_F(Debugfs, LogOfTheFirmware) {
     ASSERT_TRUE(eventually([] { return attribute("firmware_version").line() != "none"; }));
     EXPECT_TRUE(eventually([&] {  // it may go on between the two

@@ -70,6 +70,7 @@ TEST_F(Hwmon, PowerCap) {
     const std::vector<uint64_t> khz = attribute("clock_khz_levels").numbers();
     ASSERT_FALSE(khz.empty());
     EXPECT_FALSE(write_text(folder + "power1_cap", "1000")) << "a milliwatt: out of range";
+    EXPECT_FALSE(write_text(folder + "power1_cap", "much"));
     EXPECT_FALSE(write_text(folder + "power1_cap", "-1000"));
     EXPECT_FALSE(write_text(folder + "power1_cap", "999"));
     EXPECT_FALSE(write_text(folder + "power1_cap", "9000000000000000"));

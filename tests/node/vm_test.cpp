@@ -184,6 +184,43 @@ TEST_F(Vm, KernelQueuesBeginWhereTheyAreTold) {
     EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, beyond), -EINVAL);
 }
 
+TEST_F(Vm, WrongMappingsAreRefused) {
+    Node node;
+    const Context context(node);
+    const Queue user(context, SIDRA_QUEUE_USER), jobs(context, SIDRA_QUEUE_KERNEL);
+    sidra_ioctl_buffer_create local{SIDRA_PAGE_SIZE, SIDRA_BUFFER_LOCAL, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, local), 0);
+    alignas(SIDRA_PAGE_SIZE) static uint8_t memory[SIDRA_PAGE_SIZE];
+    sidra_ioctl_buffer_register pinned{reinterpret_cast<uintptr_t>(memory), sizeof memory, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, pinned), 0);
+    sidra_ioctl_context_create other{};
+    other.vm = context.vm;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, other), 0);
+    sidra_ioctl_context destroy{other.context, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), 0);
+    const auto refused = [&](uint64_t offset, size_t size, int protection, int flags = MAP_SHARED) {
+        void* const at = mmap(nullptr, size, protection, flags, node.fd, static_cast<off_t>(offset));
+        if (at == MAP_FAILED) return errno;
+        munmap(at, size);
+        return 0;
+    };
+    const uint64_t ring = user.create.ring_offset, state = user.create.state_offset, bells = other.doorbell_offset;
+    EXPECT_EQ(refused(ring, 2 * user.create.ring_size, PROT_READ), EINVAL) << "beyond the ring";
+    EXPECT_EQ(refused(ring, SIDRA_PAGE_SIZE, PROT_READ, MAP_PRIVATE), EINVAL);
+    EXPECT_EQ(refused(state, 2 * SIDRA_PAGE_SIZE, PROT_READ), EINVAL) << "beyond the state page";
+    EXPECT_EQ(refused(state, SIDRA_PAGE_SIZE, PROT_READ | PROT_WRITE), EACCES);
+    EXPECT_EQ(refused(bells, SIDRA_PAGE_SIZE, PROT_READ | PROT_WRITE), ENOENT) << "the context is destroyed";
+    EXPECT_EQ(refused(bells, 4 * SIDRA_DOORBELL_PAGE_SIZE, PROT_READ | PROT_WRITE), EINVAL) << "several contexts'";
+    EXPECT_EQ(refused(local.mmap_offset, SIDRA_PAGE_SIZE, PROT_READ, MAP_PRIVATE), EINVAL);
+    EXPECT_NE(refused(local.mmap_offset, 2 * SIDRA_PAGE_SIZE, PROT_READ), 0);
+    // The ring of a kernel queue is the driver's. Its offset differs from that of its state page as that of a user
+    // queue does.
+    EXPECT_EQ(refused(jobs.create.state_offset - state + ring, SIDRA_PAGE_SIZE, PROT_READ), EACCES);
+    // Offsets that no call returns: of another kind, of a queue that is none, of a queue's doorbells.
+    for (const uint64_t offset : {ring | state, ring ^ uint64_t{7} << 12, bells | uint64_t{1} << 12})
+        EXPECT_NE(refused(offset, SIDRA_PAGE_SIZE, PROT_READ), 0) << std::hex << offset;
+}
+
 // For mmap2(2) of 32-bit programs, whose offsets are pages in 32 bits.
 TEST_F(Vm, OffsetsFitThirtyTwoBitPages) {
     Node node;
