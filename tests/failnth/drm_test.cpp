@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ioctls of the DRM core that lead to the driver: handles, DMA buffers, syncobjs.
-#include <libdrm/drm.h>
-
+#include "peer.h"
 #include "sweep.h"
 
 namespace sidra::test {
@@ -70,19 +69,49 @@ TEST_F(FailNth, PrimeImportOfAnotherFile) {
     });
 }
 
-// Of a second card, where there is one: it attaches to a buffer of the first one.
+// Of a second card: it attaches to a buffer of the first one.
 TEST_F(FailNth, PrimeImportOfAnotherCard) {
-    if (access("/dev/sidra1", R_OK | W_OK) != 0) GTEST_SKIP() << "there is one card only";
     sweep([](Attempt& attempt) {
         const Node other("/dev/sidra1");
         Bench bench;
-        drm_prime_handle exported{bench.buffer.handle, DRM_CLOEXEC | DRM_RDWR, -1};
-        ASSERT_EQ(bench.node.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, exported), 0);
-        attempt([&] {
-            drm_prime_handle args{0, 0, exported.fd};
-            return other.call(DRM_IOCTL_PRIME_FD_TO_HANDLE, args);
-        });
-        close(exported.fd);
+        const int fd = export_buffer(bench.node, bench.buffer.handle);
+        ASSERT_GE(fd, 0);
+        uint32_t handle = 0;
+        attempt([&] { return import_buffer(other, fd, &handle); });
+        close(fd);
+        expect_works(bench);
+    });
+}
+
+// L3 is exported by one card, imported by another one, and bound there.
+TEST_F(FailNth, PrimeExportOfL3) {
+    sweep([](Attempt& attempt) {
+        Bench bench;
+        const Buffer local(bench.context, SIDRA_PAGE_SIZE, SIDRA_BUFFER_LOCAL);
+        int fd = -1;
+        attempt([&] { return fd = export_buffer(bench.node, local.handle); });
+        close(fd);
+        expect_works(bench);
+    });
+}
+
+TEST_F(FailNth, PrimeImportOfL3) {
+    const Parameter trust("trust_peer_path", "1");
+    ASSERT_TRUE(trust.good);
+    sweep([](Attempt& attempt) {
+        const Node other("/dev/sidra1");
+        const Context its_context(other);
+        Bench bench;
+        const Buffer local(its_context, SIDRA_PAGE_SIZE, SIDRA_BUFFER_LOCAL);
+        const int fd = export_buffer(other, local.handle);
+        ASSERT_GE(fd, 0);
+        uint32_t handle = 0;
+        attempt([&] { return import_buffer(bench.node, fd, &handle); });
+        close(fd);
+        const uint64_t va = Buffer::bind(bench.context, handle);
+        local.words[0] = 3;
+        EXPECT_EQ(bench.user.wait(bench.user.push(copy(va + 8, va, 8))), 0);
+        EXPECT_EQ(local.words[1], 3u);
         expect_works(bench);
     });
 }
