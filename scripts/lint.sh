@@ -65,7 +65,7 @@ python_checks() {
 }
 
 step licences licences
-step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,detach,ask-host} scripts/packages/*.sh tests/*.sh tests/vm/*.sh .ci/run
+step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,coverage,detach,ask-host} scripts/packages/*.sh tests/*.sh tests/vm/*.sh .ci/run
 step plots scripts/ispp-plot.py --check
 step headers scripts/check-headers.sh
 step format scripts/format.sh --check

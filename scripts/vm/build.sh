@@ -3,6 +3,7 @@
 # build.sh [SOURCE [PART...]]: compiles a tree (default: this one) for the guest, with the guest's compiler and kernel headers, in the
 # guest's root on the host, at the host's speed. PART: `release` (the preset), `kmod`, and the modules `broken` and `jitter` of tests/vm;
 # default: the first two. With -debug: modules for the debug kernel, which is built first if necessary; KERNEL=debug makes that the default.
+# kmod-debug-coverage and kmod-debug-kcov: the driver for that kernel with GCOV or KCOV. coverage: reads what it has counted, for coverage.py.
 # Results: SOURCE/build/vm.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")

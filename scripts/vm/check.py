@@ -5,11 +5,13 @@
 A line of a list: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES is the number of
 cards). Empty lines and lines with # are skipped. If there is a driver, loading it is the first test, and removing it the last one. On the debug kernel,
 the results of the driver's KUnit tests are checked (guest/kunit), and at the end its reports, and whether its checkers stayed active (guest/debug-end).
+What tests leave in /job/keep is in DIR/keep afterwards. With --coverage, what the driver has counted is in DIR/coverage.tar.gz (guest/coverage).
 A test fails by its exit status, by its deadline, and if the kernel complains during it; the run also fails if the guest crashes, hangs or ends early.
 A boot that fails is repeated as a whole: tests that fail only the first time are flaky (flaky.py), and the second run gives the results. The tests
 find the number of the run in SIDRA_VM_TRY. Results: TAP in DIR/tap, the kernel's console in DIR/console.log, DIR/ctest.xml and DIR/results/ for
 scripts/summary.py; DIR/reports has one line per report of the kernel, and exists only if the run completed.
 """
+import base64
 import contextlib
 import os
 import re
@@ -234,6 +236,8 @@ def tests_of(opts, patience):
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
     if opts.kernel == "debug":
         tests.append(Test("debug-end", 120, "debug-end"))
+    if opts.coverage:
+        tests.append(Test("coverage", 120, "coverage"))
     for test in tests:
         test.deadline *= patience
     return tests
@@ -245,7 +249,7 @@ def boot(opts, logs, patience, number):
     grace = opts.grace * patience
     results = Results(tests, grace, patience)
     logs.mkdir(parents=True, exist_ok=True)
-    for name in ["ctest.xml", "reports"]:
+    for name in ["ctest.xml", "reports", "coverage.tar.gz"]:
         (logs / name).unlink(missing_ok=True)
     shutil.rmtree(logs / "results", ignore_errors=True)
 
@@ -262,7 +266,12 @@ def boot(opts, logs, patience, number):
                   f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)
             follow(guest, results)
             errors = guest.errors()
+            if (kept := guest.job / "keep").exists():
+                shutil.copytree(kept, logs / "keep", dirs_exist_ok=True)
 
+    if opts.coverage and results.complete():
+        lines = [line.strip() for line in tests[-1].output if not line.lstrip().startswith("#")]
+        (logs / "coverage.tar.gz").write_bytes(base64.b64decode("".join(lines)))
     problems = results.problems
     if not results.complete() and not problems:
         test = results.current()
@@ -298,6 +307,7 @@ def main():
     parser.add_argument("--flaky", type=Path, metavar="DIR", help="where the logs of flaky tests are kept (default: build/flaky of the tree)")
     parser.add_argument("--once", action="store_true", help="a boot that fails is not run a second time")
     parser.add_argument("--jitter", action="store_true", help="delay the driver's functions, the guest and the card at random (tests/vm/jitter)")
+    parser.add_argument("--coverage", action="store_true", help="keep what the driver has counted, if its module is compiled for it (scripts/vm/coverage.py)")
     parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
     parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel or --jitter 4; ten times as much with CHECK=full)")
     parser.add_argument("--check", choices=["fast", "full"], default=os.environ.get("CHECK") or "fast",

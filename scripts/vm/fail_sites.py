@@ -27,7 +27,7 @@ REFUSES = re.compile(r"""
 
 # Also what goes on without the memory that it did not get: notes in the log, events of a trace, uevents, what is shown in debugfs.
 NEVER_REFUSES = re.compile(r"""
-    __asan_\w+ | __ubsan_\w+ | __kasan_\w+ | \w*lockdep\w* | lock_\w+ | rcu_\w+ | fs_reclaim_\w+ | __check_object_size | debug_\w+ | \w*kunit_\w+
+    __asan_\w+ | __ubsan_\w+ | __gcov_\w+ | __kasan_\w+ | \w*lockdep\w* | lock_\w+ | rcu_\w+ | fs_reclaim_\w+ | __check_object_size | debug_\w+ | \w*kunit_\w+
     | __might_\w+ | __cond_resched | __warn_printk | dump_page | refcount_warn_saturate | __list_\w+_or_report
     | (__)?trace_\w+ | perf_trace_\w+ | _dev_\w+ | dev_err_probe | __drm_dev_dbg | drm_printf | seq_\w+ | sysfs_\w+ | debugfs_\w+ | drm_debugfs_\w+
     | kobject_uevent_env | hwmon_notify_event | \w*snprintf | sscanf | kstrto\w+ | str\w+(?<!from_user) | sized_strscpy | mem\w+ | check_zeroed_user
