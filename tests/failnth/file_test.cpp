@@ -10,7 +10,7 @@ TEST_F(FailNth, Open) {
     sweep([](Attempt& attempt) {
         int fd = -1;
         attempt([&] {
-            fd = open(kNode, O_RDWR | O_CLOEXEC);
+            fd = open(node_path().c_str(), O_RDWR | O_CLOEXEC);
             return fd < 0 ? -errno : 0;
         });
         close(fd);

@@ -77,7 +77,7 @@ struct Seen {
 class Streams {
    public:
     bool open() {
-        setenv("SIDRA_DEVICE", kNode, 1);
+        setenv("SIDRA_DEVICE", kOwnNode, 1);
         if (sidra_device_open(0, nullptr, &device_) != SIDRA_OK ||
             sidra_context_create(device_, &context_) != SIDRA_OK ||
             sidra_buffer_create(context_, 4096, SIDRA_BUFFER_HOST, &words_) != SIDRA_OK)
@@ -212,7 +212,7 @@ TEST_F(Callbacks, ComeWhereAFilterForbidsCommands) {
 // the drop a little before the library has evaluated it.
 TEST_F(Callbacks, LearnHowTheirWorkWasDropped) {
     constexpr size_t kMany = 100;
-    setenv("SIDRA_DEVICE", kNode, 1);
+    setenv("SIDRA_DEVICE", kOwnNode, 1);
     sidra_device* device = nullptr;
     sidra_context* context = nullptr;
     sidra_buffer* word = nullptr;

@@ -60,11 +60,8 @@ void work(Queue& queue, const Buffer& buffer, uint64_t packets) {
 
 TEST_F(Fdinfo, HasTheKeysOfDrmUsageStats) {
     const Node own;
-    std::string other;
-    for (const auto& entry : std::filesystem::directory_iterator(kClass + "device/accel"))
-        other = "/dev/accel/" + entry.path().filename().string();
-    const Node accel(other.c_str());
-    ASSERT_GE(accel.fd, 0) << other;
+    const Node accel(accel_path());
+    ASSERT_GE(accel.fd, 0) << accel_path();
     const Card card;
     for (const Node* node : {&own, &accel}) {
         const std::string text = read_file("/proc/self/fdinfo/" + std::to_string(node->fd)).bytes;

@@ -37,7 +37,7 @@ struct Opened {
     sidra_stream* stream = nullptr;
 
     bool open() {
-        setenv("SIDRA_DEVICE", kNode, 1);
+        setenv("SIDRA_DEVICE", kOwnNode, 1);
         return sidra_device_open(0, nullptr, &device) == SIDRA_OK &&
                sidra_context_create(device, &context) == SIDRA_OK &&
                sidra_stream_create(context, nullptr, &stream) == SIDRA_OK && sidra_nop_async(stream) == SIDRA_OK &&

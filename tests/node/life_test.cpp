@@ -183,8 +183,7 @@ TEST_F(Life, LargeRegionsOfAnyAlignment) {
 
 // Whatever its number is: that of a device that was removed is free again only when its last file is closed.
 TEST_F(Life, TheTwinNodeIsTheSameDevice) {
-    const std::filesystem::directory_iterator accel("/sys/class/sidra/sidra0/device/accel");
-    Node twin(("/dev/accel/" + accel->path().filename().string()).c_str());
+    Node twin(accel_path());
     ASSERT_GE(twin.fd, 0);
     EXPECT_NE(device_of(twin).xbars_total, 0u);
 }

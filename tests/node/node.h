@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// /dev/sidra0 by system calls alone, for features that a transport does not expose: fences, io_uring, removal.
+// The first card's node by system calls alone, for features that a transport does not expose: fences, io_uring,
+// removal.
 #ifndef SIDRA_TESTS_NODE_H
 #define SIDRA_TESTS_NODE_H
 
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -26,7 +28,20 @@
 
 namespace sidra::test {
 
-inline constexpr const char* kNode = "/dev/sidra0";
+// What libsidra opens.
+inline constexpr const char* kOwnNode = "/dev/sidra0";
+// Path of the node: of the driver's own, or with SIDRA_TEST_NODE=accel of the generic one of the same card, whose
+// number may change when the card is bound again.
+inline std::string accel_path() {
+    std::error_code gone;
+    for (const auto& entry : std::filesystem::directory_iterator("/sys/class/sidra/sidra0/device/accel", gone))
+        return "/dev/accel/" + entry.path().filename().string();
+    return "/dev/accel/gone";
+}
+inline std::string node_path() {
+    const char* kind = getenv("SIDRA_TEST_NODE");
+    return kind && std::string(kind) == "accel" ? accel_path() : kOwnNode;
+}
 
 inline uint64_t in_ms(uint64_t ms) {
     timespec now;
@@ -108,7 +123,7 @@ class Card {
     bool bind() const { return write_text(kDriver + "bind", name_) && comes(); }
     // Waits for the node.
     static bool comes() {
-        return eventually([] { return access(kNode, R_OK | W_OK) == 0; });
+        return eventually([] { return access(node_path().c_str(), R_OK | W_OK) == 0; });
     }
     // Waits until it is gone from the bus, when the driver has finished with it.
     bool goes() const {
@@ -132,7 +147,7 @@ class Card {
 // An open of the node.
 class Node {
    public:
-    explicit Node(const char* path = kNode) : fd(open(path, O_RDWR | O_CLOEXEC)) {}
+    explicit Node(const std::string& path = node_path()) : fd(open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
     ~Node() { close(); }
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
@@ -379,7 +394,8 @@ inline int wait_for_time_out(const Queue& queue, uint64_t value) {
 class NodeTest : public testing::Test {
    protected:
     void SetUp() override {
-        ASSERT_EQ(access(kNode, R_OK | W_OK), 0) << kNode << " is not here: these tests run in the VM (make vm-check)";
+        ASSERT_EQ(access(node_path().c_str(), R_OK | W_OK), 0)
+            << node_path() << " is not here: these tests run in the VM (make vm-check)";
     }
 };
 

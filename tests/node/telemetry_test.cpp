@@ -22,7 +22,7 @@ sidra_telemetry telemetry() {
 
 TEST_F(NodeTelemetry, CountersAreExact) {
     constexpr uint64_t kRows = 300, kCols = 140, kTiles = 4, kProducts = 7, kBatch = 5, kCopies = 11, kBytes = 12'345;
-    setenv("SIDRA_DEVICE", kNode, 1);
+    setenv("SIDRA_DEVICE", kOwnNode, 1);
     sidra_device* device = nullptr;
     sidra_context* context = nullptr;
     sidra_stream* stream = nullptr;

@@ -13,7 +13,7 @@ class PowerOff : public NodeTest {
    protected:
     void SetUp() override {
         NodeTest::SetUp();
-        setenv("SIDRA_DEVICE", kNode, 1);
+        setenv("SIDRA_DEVICE", kOwnNode, 1);
         ASSERT_EQ(sidra_device_open(0, nullptr, &device_), SIDRA_OK) << sidra_last_error();
         ASSERT_EQ(sidra_context_create(device_, &context_), SIDRA_OK) << sidra_last_error();
         ASSERT_EQ(sidra_stream_create(context_, nullptr, &stream_), SIDRA_OK) << sidra_last_error();

@@ -254,7 +254,7 @@ TEST_F(Lie, AtTheBeginning) {
         if (one.refused) {
             const std::string driver = "/sys/bus/pci/drivers/sidra/";
             EXPECT_FALSE(write_text(driver + "bind", card.name()));
-            EXPECT_NE(access(kNode, F_OK), 0);
+            EXPECT_NE(access(node_path().c_str(), F_OK), 0);
             EXPECT_TRUE(logged(one.refused));
         } else {
             ASSERT_TRUE(card.bind());

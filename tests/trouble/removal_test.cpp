@@ -132,7 +132,7 @@ TEST_P(Removal, UnderLoad) {
         pollfd fired{event, POLLIN, 0}, signalled{fenced.out_fence_fd, POLLIN, 0};
         EXPECT_EQ(poll(&fired, 1, static_cast<int>(kPatienceMs)), 1);
         EXPECT_EQ(poll(&signalled, 1, static_cast<int>(kPatienceMs)), 1);
-        EXPECT_NE(access(kNode, F_OK), 0);
+        EXPECT_NE(access(node_path().c_str(), F_OK), 0);
         EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
         sidra_ioctl_device_query query{};
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
