@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check kmod-intree fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance bench-compiler python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check kmod-intree fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter vm-fuzz vm-coverage driver-figures debug-kernel vm-bench vm-packages bench bench-engine-torch compiler conformance bench-compiler python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -104,6 +104,19 @@ vm-jitter: ## run the tests in the VM with random delays of up to 40 ms in the d
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-jitter jitter
+
+vm-fuzz: ## fuzz the driver's calls on the debug kernel, guided by coverage: MINUTES=n (default 10), SEED=n; PROGRAMS=file runs those of an earlier run again
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/vm/fuzz.sh $(or $(PROGRAMS),$(MINUTES),10) $(SEED)
+
+vm-coverage: ## measure which lines of the driver, and which of its error lines, its tests execute, and list the others
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/vm/coverage.sh
+
+driver-figures: ## measure the driver: coverage by its tests, a client beside a flood of others, unbind; in build/figures/driver.json
+	@$(MAKE) vm-coverage; status=$$?; scripts/vm/driver-figures.sh && exit $$status
 
 debug-kernel: ## build that kernel (once per machine; 10 to 25 minutes), and print its path
 	@$(SETUP) vm
