@@ -45,6 +45,12 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* The member of struct dma_buf_attach_ops, and the exporter's call of it. */
+#ifndef SIDRA_HAS_INVALIDATE_MAPPINGS
+#define invalidate_mappings		move_notify
+#define dma_buf_invalidate_mappings	dma_buf_move_notify
+#endif
+
 /* ---- io_uring ---- */
 
 #ifndef SIDRA_HAS_SQE128_CMD

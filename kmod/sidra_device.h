@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The device. Order of locks, outermost first: sidra_device.lock >
- * sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
- * sidra_queue.fence_lock > sidra_queue.submit_lock; sidra_bo.dma_lock > sidra_device.bo_lock;
- * sidra_device.lock > sidra_device.bo_lock; sidra_device.lock, mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_peers.lock > dma_resv; sidra_bo.dma_lock, sidra_device.bo_lock >
- * dma_resv; sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
+ * The device. Order of locks, outermost first: sidra_device.lock > sidra_device.master_lock >
+ * sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock; sidra_queue.fence_lock >
+ * sidra_queue.submit_lock; sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock >
+ * sidra_device.bo_lock; sidra_device.lock, mmap_lock > sidra_device.map_lock; sidra_device.lock >
+ * sidra_peers.lock > dma_resv; sidra_bo.dma_lock, sidra_device.bo_lock > dma_resv;
+ * sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
  * other lock is taken under these; sidra_firmware.update_lock > sidra_mailbox.lock: no other lock
  * is held with these; sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with
  * these; any lock > sidra_mailbox.gate. Signalling a fence needs only master_lock, submit_lock,

@@ -136,7 +136,7 @@ static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 	struct sg_table *sgt;
 	int ret;
 
-	if (bo->kind == SIDRA_BO_LOCAL || bo->kind == SIDRA_BO_PEER)	/* the latter since its import */
+	if (bo->kind == SIDRA_BO_LOCAL || bo->kind == SIDRA_BO_PEER)	/* that one at its import */
 		return 0;
 	ret = mutex_lock_killable(&bo->dma_lock);
 	if (ret)

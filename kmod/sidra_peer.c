@@ -11,6 +11,7 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_prime.h>
 
+#include "sidra_compat.h"
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_gem.h"
@@ -176,7 +177,7 @@ void sidra_peers_revoke(struct sidra_device *sdev)
 		list_for_each_entry(bo, &peers->exports, link) {
 			dma_resv_lock(bo->exported->resv, NULL);
 			bo->revoked = true;
-			dma_buf_move_notify(bo->exported);
+			dma_buf_invalidate_mappings(bo->exported);
 			dma_resv_unlock(bo->exported->resv);
 		}
 	}
@@ -226,5 +227,5 @@ static void sidra_peer_moved(struct dma_buf_attachment *attach)
 
 const struct dma_buf_attach_ops sidra_peer_importer_ops = {
 	.allow_peer2peer = true,
-	.move_notify = sidra_peer_moved,
+	.invalidate_mappings = sidra_peer_moved,
 };

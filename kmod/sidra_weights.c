@@ -567,7 +567,7 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	u64 room = args->data_size;
 	struct sidra_share *share;
 	struct file *filp;
-	int ret = -EBADF;
+	int ret = -ENOENT;
 
 	args->rights = 0;
 	args->rows = 0;
@@ -586,9 +586,8 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (!filp)
 		return -EBADF;
 	share = filp->private_data;
-	if (filp->f_op == &share_fops)
-		ret = share->sdev == ctx->sdev ? sidra_weights_import(ctx, share, args, room) :
-						 -ENOENT;
+	if (filp->f_op == &share_fops && share->sdev == ctx->sdev)
+		ret = sidra_weights_import(ctx, share, args, room);
 	fput(filp);
 	return ret;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit test of what probe reads of the chip, on registers in plain memory; included by sidra_chip.c. */
+/*
+ * KUnit test of what probe reads of the chip, on registers in plain memory; included by
+ * sidra_chip.c.
+ */
 #include "sidra_fake.h"
 
 static void chip_of_another_kind_is_refused(struct kunit *test)
