@@ -81,6 +81,10 @@ static void mailbox_without_firmware_is_an_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(sdev, &msg, &data, sizeof(data)), -ENODEV);
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_send(sdev, &msg, &data, sizeof(data)), -ENODEV);
 	sdev->mailbox.memory = memory;
+	sdev->mailbox.broken = true;
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(sdev, &msg, &data, sizeof(data)), -EPROTO);
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_send(sdev, &msg, &data, sizeof(data)), -EPROTO);
+	sdev->mailbox.broken = false;
 	writel(~0u, sdev->chip.regs + SIDRA_REG_STATUS);
 	KUNIT_EXPECT_EQ_MSG(test, sidra_mailbox_connect(sdev), -ENODEV, "the link is lost");
 	sdev->mailbox.open = false;

@@ -94,6 +94,9 @@ TEST_F(Nvm, FullAndFailingMemory) {
     }
     store.writes_left = 0;
     EXPECT_EQ(sidra_nvm_remove(&nvm, 7), -EIO);
+    u64 uid;
+    while (nvm.uid != nvm.next_uid) ASSERT_EQ(sidra_nvm_take_uid(&nvm, &uid), 0);
+    EXPECT_EQ(sidra_nvm_take_uid(&nvm, &uid), -EIO) << "the next block cannot be reserved";
     EXPECT_EQ(sidra_nvm_find(&nvm, 0, "7"), 7);
 }
 

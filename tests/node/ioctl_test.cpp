@@ -425,7 +425,7 @@ class Ioctl : public NodeTest {
                  return bytes_of(a);
              },
              {WHOLE(Import, flags)},
-             {WRONG(Import, context, kNobody, -ENOENT), WRONG(Import, fd, node.fd, -EBADF)}},
+             {WRONG(Import, context, kNobody, -ENOENT), WRONG(Import, fd, node.fd, -ENOENT)}},
             {"WEIGHTS_QUERY",
              SIDRA_IOCTL_WEIGHTS_QUERY,
              0,
@@ -704,6 +704,9 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
     nowhere.xbar_ids = 8;
     nowhere.xbar_stride = 4;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
+    nowhere.rows = 1u << 24;
+    nowhere.xbars = nowhere.rows / SIDRA_XBAR_ROWS;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -ENOSPC) << "more than the chip has";
     EXPECT_EQ(look().xbars_free, before.xbars_free - 2);
     EXPECT_EQ(create({total - 2}, 1), 0) << "what was refused is free";
 }
@@ -744,6 +747,65 @@ TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
     submit.point_stride = 0;
     submit.packets = 8;
     EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EFAULT);
+}
+
+TEST_F(Ioctl, RightsOfAHandleCannotGrow) {
+    sidra_ioctl_weights_create create{};
+    create.context = context.handle;
+    create.rows = create.cols = 1;
+    create.rights = SIDRA_WEIGHTS_COMPUTE;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, create), 0);
+    sidra_ioctl_weights_share share{context.handle, create.index, SIDRA_WEIGHTS_PROGRAM, 0, 0, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), -EACCES);
+    share.rights |= SIDRA_WEIGHTS_COMPUTE;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), -EACCES);
+}
+
+TEST_F(Ioctl, ListsThatAreTooShortGetTheirLength) {
+    sidra_ioctl_weights_create create{};
+    create.context = context.handle;
+    create.rows = 2 * SIDRA_XBAR_ROWS;
+    create.cols = 1;
+    create.rights = SIDRA_WEIGHTS_RIGHTS;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, create), 0);
+    uint32_t ids[2] = {77, 78};
+    sidra_ioctl_weights_query query{};
+    query.context = context.handle;
+    query.index = create.index;
+    query.xbar_ids = reinterpret_cast<uintptr_t>(ids);
+    query.xbars = 1;
+    query.xbar_stride = sizeof *ids;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), -ENOSPC);
+    EXPECT_EQ(query.xbars, 2u);
+    EXPECT_EQ(ids[0], 77u) << "nothing is written";
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0) << "with the length that it said";
+}
+
+TEST_F(Ioctl, PointsAreAnArrayWithAStride) {
+    struct {
+        sidra_syncobj_point known;
+        uint64_t tail;
+    } newer{{kNobody, 0, 0}, 1};
+    sidra_ioctl_submit submit = jobs.request(packets);
+    submit.in_points = reinterpret_cast<uintptr_t>(&newer);
+    submit.in_count = 1;
+    submit.point_stride = sizeof newer;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -E2BIG) << "this driver does not know the tail";
+    newer.tail = 0;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -ENOENT) << "no such syncobj";
+    submit.in_points = kNowhere;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EFAULT);
+}
+
+TEST_F(Ioctl, KernelQueuesHaveNoReports) {
+    sidra_ioctl_queue_create create{};
+    create.context = context.handle;
+    create.ring_log2 = 6;
+    create.flags = SIDRA_QUEUE_REPORTS;
+    create.kind = SIDRA_QUEUE_KERNEL;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, create), -EINVAL);
+    create.kind = SIDRA_QUEUE_USER;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, create), 0);
 }
 
 }  // namespace

@@ -8,10 +8,15 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
 
-#include "node.h"
+#include "users.h"
 
 namespace sidra::test {
 namespace {
@@ -61,7 +66,7 @@ TEST_F(Life, BuffersPassBetweenOpens) {
     Node a, b;
     Context context_a(a), context_b(b);
     Queue queue(context_b, SIDRA_QUEUE_USER);
-    Buffer buffer(context_a, 8192), target(context_b, 8192), local(context_a, 4096, SIDRA_BUFFER_LOCAL);
+    Buffer buffer(context_a, 8192), target(context_b, 8192);
     drm_prime_handle prime{buffer.handle, DRM_CLOEXEC | DRM_RDWR, -1};
     ASSERT_EQ(a.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), 0);
     drm_prime_handle import{0, 0, prime.fd};
@@ -74,8 +79,11 @@ TEST_F(Life, BuffersPassBetweenOpens) {
     drm_gem_close close_it{import.handle, 0};
     EXPECT_EQ(b.call(DRM_IOCTL_GEM_CLOSE, close_it), 0);
     EXPECT_EQ(queue.wait(queue.push(copy(target.va, va, 4096))), -EIO) << "DRM's own close unbinds too";
-    prime = {local.handle, DRM_CLOEXEC, -1};
-    EXPECT_EQ(a.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), -EOPNOTSUPP);
+    alignas(SIDRA_PAGE_SIZE) static uint8_t memory[SIDRA_PAGE_SIZE];
+    sidra_ioctl_buffer_register pinned{reinterpret_cast<uintptr_t>(memory), sizeof memory, 0, 0};
+    ASSERT_EQ(a.call(SIDRA_IOCTL_BUFFER_REGISTER, pinned), 0);
+    prime = {pinned.handle, DRM_CLOEXEC, -1};
+    EXPECT_EQ(a.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), -EOPNOTSUPP) << "the caller's own memory";
 }
 
 TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
@@ -194,6 +202,108 @@ TEST_F(Life, AnOpenFileKeepsTheModule) {
     EXPECT_NE(syscall(SYS_delete_module, "sidra", O_NONBLOCK), 0);
     sidra_ioctl_device_query query{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+}
+
+TEST_F(Life, QueuesRunOut) {
+    const Node node;
+    const sidra_query_device device = device_of(node);
+    const Limit limit("queues", device.queues_max);
+    std::vector<std::unique_ptr<Context>> contexts;
+    const auto create = [&] {
+        sidra_ioctl_queue_create a{};
+        a.context = contexts.back()->handle;
+        a.ring_log2 = 6;
+        return node.call(SIDRA_IOCTL_QUEUE_CREATE, a);
+    };
+    for (uint32_t made = 0; made < device.queues_max; made++) {
+        if (made % device.queues_per_context_max == 0) {
+            if (made) ASSERT_EQ(create(), -EMFILE) << "of a context";
+            contexts.push_back(std::make_unique<Context>(node));
+        }
+        ASSERT_EQ(create(), 0) << made;
+    }
+    contexts.push_back(std::make_unique<Context>(node));
+    EXPECT_EQ(create(), -EMFILE) << "of the device";
+}
+
+// Calls that have found a context, or an address space, find it destroyed when they get its lock.
+TEST_F(Life, DestructionMeetsCallsOfOtherThreads) {
+    constexpr int kRounds = 60;
+    const Node node, look;
+    const sidra_query_status before = status_of(look);
+    std::atomic<uint32_t> context = 0, vm = 0;
+    std::atomic<bool> over = false;
+    std::atomic<int> unexpected = 0;
+    const auto expect = [&](int returned) {
+        constexpr int kFine[] = {0, -ENOENT, -EBUSY, -EMFILE, -ENOSPC};
+        if (std::find(std::begin(kFine), std::end(kFine), returned) == std::end(kFine)) unexpected = returned;
+    };
+    const std::function<void()> calls[] = {
+        [&] {
+            sidra_ioctl_queue_create a{};
+            a.context = context, a.ring_log2 = 6;
+            expect(node.call(SIDRA_IOCTL_QUEUE_CREATE, a));
+        },
+        [&] {
+            sidra_ioctl_weights_create a{};
+            a.context = context, a.rows = a.cols = 1, a.rights = SIDRA_WEIGHTS_RIGHTS;
+            expect(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, a));
+        },
+        [&] {
+            sidra_ioctl_context_query a{};
+            a.context = context;
+            expect(node.call(SIDRA_IOCTL_CONTEXT_QUERY, a));
+            sidra_ioctl_context recover{context, 0};
+            expect(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover));
+        },
+        [&] {
+            sidra_ioctl_buffer_create a{SIDRA_PAGE_SIZE, 0, 0, 0};
+            expect(node.call(SIDRA_IOCTL_BUFFER_CREATE, a));
+            sidra_ioctl_buffer_bind bind{vm, a.handle, SIDRA_BIND_READ, 0, 0, {}};
+            expect(node.call(SIDRA_IOCTL_BUFFER_BIND, bind));
+            sidra_ioctl_buffer_unbind unbind{vm, a.handle, bind.address};
+            expect(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind));
+            sidra_ioctl_buffer_close close{a.handle, 0};
+            expect(node.call(SIDRA_IOCTL_BUFFER_CLOSE, close));
+        },
+        [&] {
+            sidra_ioctl_context_create a{};
+            a.vm = vm;
+            expect(node.call(SIDRA_IOCTL_CONTEXT_CREATE, a));
+            sidra_ioctl_context destroy{a.context, 0};
+            expect(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy));
+        },
+        [&] {
+            sidra_ioctl_context destroy{context, 0};
+            expect(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy));
+            sidra_ioctl_vm a{vm, 0};
+            expect(node.call(SIDRA_IOCTL_VM_DESTROY, a));
+        },
+    };
+    std::vector<std::thread> threads;
+    for (const auto& call : calls)
+        threads.emplace_back([&] {
+            while (!over) call();
+        });
+    for (int round = 0; round < kRounds; round++) {
+        vm = create_vm(node);
+        sidra_ioctl_context_create create{};
+        create.vm = vm;
+        expect(node.call(SIDRA_IOCTL_CONTEXT_CREATE, create));
+        context = create.context;
+        std::this_thread::yield();
+        sidra_ioctl_context destroy{create.context, 0};
+        expect(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy));
+        sidra_ioctl_vm gone{vm, 0};
+        expect(node.call(SIDRA_IOCTL_VM_DESTROY, gone));
+    }
+    over = true;
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(unexpected, 0);
+    const sidra_query_status after = status_of(look);
+    EXPECT_EQ(after.contexts, before.contexts);
+    EXPECT_EQ(after.queues, before.queues);
+    EXPECT_EQ(after.xbars_free, before.xbars_free);
 }
 
 }  // namespace

@@ -298,6 +298,11 @@ TEST_F(Sysfs, Campaign) {
         EXPECT_EQ(write_attribute("campaign", bad), -EINVAL) << bad;
 }
 
+TEST_F(Sysfs, NonsenseStartsNoUpdate) {
+    EXPECT_EQ(write_attribute("firmware_update", "perhaps"), -EINVAL);
+    EXPECT_EQ(write_attribute("firmware_update", "0"), 0) << "which does nothing";
+}
+
 // ---- Who may ----
 
 TEST_F(Sysfs, OrdinaryUsersReadAndDoNotWrite) {

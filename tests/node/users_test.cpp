@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Several users of one card: each has names of its own, sees only what it may use, and has limits.
 #include <grp.h>
+#include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -70,6 +72,58 @@ std::map<uint32_t, uint32_t> listed(const Node& node) {
 }
 
 using Rights = std::map<uint32_t, uint32_t>;
+
+TEST_F(Users, DataThatDoesNotFitIsNotCut) {
+    const Node node;
+    const Context context(node);
+    const Programmed weights(node);
+    sidra_ioctl_weights_publish publish{};
+    publish.context = weights.context.handle;
+    publish.index = weights.index;
+    publish.name = reinterpret_cast<uintptr_t>(kName);
+    publish.data = reinterpret_cast<uintptr_t>("sixteen bytes...");
+    publish.data_size = 16;
+    publish.mode = 0600;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_PUBLISH, publish), 0);
+    char data[17] = {};
+    sidra_ioctl_weights_open open{};
+    open.context = context.handle;
+    open.rights = SIDRA_WEIGHTS_COMPUTE;
+    open.name = publish.name;
+    open.owner = SIDRA_OWNER_CALLER;
+    open.data = reinterpret_cast<uintptr_t>(data);
+    open.data_size = 15;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_OPEN, open), -ENOSPC);
+    EXPECT_EQ(open.data_size, 16u);
+    EXPECT_STREQ(data, "");
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_OPEN, open), 0) << "with the size that it said";
+    EXPECT_STREQ(data, "sixteen bytes...");
+    EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
+}
+
+// In a user namespace without a mapping, no number is a user.
+TEST_F(Users, OwnersAreThoseOfTheNamespace) {
+    const Node node;
+    const Context context(node);
+    as(kAlice, [&] {
+        ASSERT_EQ(unshare(CLONE_NEWUSER), 0);
+        EXPECT_EQ(open_named(node, context, kBob, SIDRA_WEIGHTS_COMPUTE), -EINVAL);
+        EXPECT_EQ(unlink_named(node, kBob), -EINVAL);
+    });
+}
+
+TEST_F(Users, LostContextsPublishAndArmNothing) {
+    const Node node;
+    const Programmed weights(node);
+    Queue queue(weights.context, SIDRA_QUEUE_USER);
+    const int event = eventfd(0, EFD_CLOEXEC);
+    sidra_ioctl_device_reset reset{};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
+    EXPECT_EQ(weights.publish(kName, 0600), -ESTALE);
+    sidra_ioctl_arm arm{weights.context.handle, queue.create.queue, 1, event, 0, queue.epoch(), 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -ESTALE);
+    close(event);
+}
 
 TEST_F(Users, HaveNamesOfTheirOwn) {
     as(kAlice, [] {

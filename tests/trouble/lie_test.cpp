@@ -208,6 +208,10 @@ TEST_F(Lie, FirmwaresReply) {
     EXPECT_TRUE(logged("the firmware sent a reply without a request"));
     EXPECT_EQ(version(), 0u);
     EXPECT_FALSE(write_text("/sys/class/sidra/sidra0/firmware_update", "1"));
+    for (const auto& folder : std::filesystem::directory_iterator("/sys/class/sidra/sidra0/device/hwmon")) {
+        EXPECT_FALSE(write_text(folder.path() / "power1_cap", "100000000"));
+        EXPECT_EQ(errno, EAGAIN);
+    }
     innocent.work();
     reset();
     EXPECT_TRUE(eventually([&] { return version() != 0; }));
@@ -228,6 +232,22 @@ TEST_F(Lie, NeverReadyAgain) {
     EXPECT_TRUE(eventually([&] { return innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query) == 0; }))
         << "it is tried again";
     innocent.lose_and_recover(SIDRA_FAULT_RESET);
+}
+
+// A chip that was used is reset when the driver is bound; it is refused then, and each time, until its function is
+// reset.
+TEST_F(Lie, NeverReadyAtTheBeginning) {
+    const std::string driver = "/sys/bus/pci/drivers/sidra/";
+    { Innocent().work(); }
+    ASSERT_TRUE(card.unbind());
+    ASSERT_TRUE(tell(SIDRA_LIE_NEVER_READY));
+    for (int attempt = 0; attempt < 2; attempt++) {
+        EXPECT_FALSE(write_text(driver + "bind", card.name()));
+        EXPECT_TRUE(logged("does not become ready"));
+    }
+    ASSERT_TRUE(write_text("/sys/bus/pci/devices/" + card.name() + "/reset", "1"));
+    ASSERT_TRUE(card.bind());
+    { Innocent().work(); }
 }
 
 // While the driver is being bound.
