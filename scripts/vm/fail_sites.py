@@ -38,7 +38,7 @@ NEVER_REFUSES = re.compile(r"""
     | drm_gem_((object|private|vm)_\w+|dmabuf_release|create_mmap_offset|handle_delete) | drm_gem_shmem_(free|print_info|unpin\w*|vmap|vunmap|pin_locked|vm_ops)
     | drm_syncobj_(add_point|find|find_fence|free|replace_fence) | __drmm_mutex_release | eventfd_\w+ | fd_install | fget | fput | sync_file_get_fence
     | \w*io_uring_cmd_\w+ | _copy_from_iter | iov_iter_revert | memory_read_from_buffer | simple_open | noop_llseek | compat_ptr_ioctl
-    | (dma|dmam)_free_attrs | dma_unmap_\w+ | __dma_need_sync | dma_set_\w+ | dma_buf_(detach|map_attachment|move_notify|(un)?pin|unmap_attachment(_unlocked)?) | dma_resv_reset_max_fences | sg_free_\w+ | sg_next
+    | (dma|dmam)_free_attrs | dma_unmap_\w+ | __dma_need_sync | dma_set_\w+ | dma_buf_(detach|map_attachment|move_notify|(un)?pin|unmap_attachment(_unlocked)?) | dma_resv_reset_max_fences | sg_(free_\w+|init_table|next)
     | unpin_\w+ | __folio_put | __mmdrop | put_unused_fd | unmap_mapping_range | pgprot_\w+ | cachemode2protval | vm_get_page_prot
     | xa_\w+ | idr_get_next | ida_free | rb_\w+ | sort | uuid_gen | from_kuid | file_ns_capable | capable | pid_vnr
     | pci_(clear_master|irq_vector|restore_state|save_state|set_master|unregister_driver) | devm_free_irq | irq_set_affinity | iommu_get_domain_for_dev
