@@ -256,20 +256,13 @@ static int sidra_bo_no_mmap(struct drm_gem_object *obj, struct vm_area_struct *v
 	return -EACCES;	/* the caller has it mapped already, or maps it through its own card */
 }
 
-static const struct drm_gem_object_funcs user_funcs = {
+/* Memory of the caller, or of another card */
+static const struct drm_gem_object_funcs foreign_funcs = {
 	.free = sidra_bo_free,
 	.close = sidra_bo_close,
 	.export = sidra_bo_no_export,
 	.mmap = sidra_bo_no_mmap,
 	/* Never used; without it mmap() would fail with another error */
-	.vm_ops = &sidra_local_vm_ops,
-};
-
-static const struct drm_gem_object_funcs peer_funcs = {
-	.free = sidra_bo_free,
-	.close = sidra_bo_close,
-	.export = sidra_bo_no_export,
-	.mmap = sidra_bo_no_mmap,
 	.vm_ops = &sidra_local_vm_ops,
 };
 
@@ -354,7 +347,7 @@ static struct drm_gem_object *sidra_bo_import_peer(struct sidra_device *sdev,
 						   struct dma_buf *dma_buf)
 {
 	struct sidra_bo *bo = sidra_bo_create_private(&sdev->drm, dma_buf->size, SIDRA_BO_PEER,
-						      &peer_funcs);
+						      &foreign_funcs);
 	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
 
@@ -570,7 +563,7 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 	size = PAGE_ALIGN(offset + args->size);
 	if (!access_ok(u64_to_user_ptr(start), size))
 		return -EFAULT;
-	bo = sidra_bo_create_private(drm, size, SIDRA_BO_USER, &user_funcs);
+	bo = sidra_bo_create_private(drm, size, SIDRA_BO_USER, &foreign_funcs);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	bo->first = offset;
