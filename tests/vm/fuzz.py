@@ -3,9 +3,9 @@
 """fuzz.py OPTION...: runs the fuzzer of the driver's calls (tests/vmfuzz) in the guest with these options, and ends it with the first report of the kernel:
 the programs that ran last are then those that led there. They are in /job/keep/last, which the host keeps."""
 import os
+import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, "/run/sidra")
@@ -33,13 +33,16 @@ def main():
     kernel_log, log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK), complaints.Log()
     os.lseek(kernel_log, 0, os.SEEK_END)
     fuzzer = subprocess.Popen([PROGRAM, "--record", KEEP / "last", *sys.argv[1:]])
+    events = select.poll()  # lines of the kernel, and the end of the fuzzer
+    for fd in (kernel_log, os.pidfd_open(fuzzer.pid)):
+        events.register(fd, select.POLLIN)
     while fuzzer.poll() is None:
+        events.poll()
         if wrong := first_report(kernel_log, log):
             print(f"fuzz: the kernel reported: {wrong}", flush=True)
             fuzzer.kill()
             fuzzer.wait()
             return 1
-        time.sleep(0.2)
     return fuzzer.returncode
 
 

@@ -2,9 +2,12 @@
 // sidra-vmfuzz: makes system calls on the driver's nodes at random, guided by what they execute of the driver (KCOV).
 // It runs in the guest, with a driver that is compiled for KCOV; others watch for the kernel's reports
 // (tests/vm/fuzz.py). The programs that ran last are in a file, to be run again.
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -103,10 +106,10 @@ class Fuzzer {
 
    private:
     static bool wait_for(pid_t child, int ms) {
-        for (const uint64_t end = now_ms() + static_cast<uint64_t>(ms); waitpid(child, nullptr, WNOHANG) == 0;
-             usleep(500))
-            if (now_ms() > end) return false;
-        return true;
+        pollfd end{static_cast<int>(syscall(SYS_pidfd_open, child, 0)), POLLIN, 0};
+        const bool ended = poll(&end, 1, ms) == 1 && waitpid(child, nullptr, 0) == child;
+        close(end.fd);
+        return ended;
     }
 
     // Keeps a program that reaches places which none before has reached.
