@@ -4,6 +4,7 @@
 #include "sidra_admin.h"
 #include "sidra_coredump.h"
 #include "sidra_device.h"
+#include "sidra_mutex.h"
 #include "sidra_recovery.h"
 #include "sidra_reset.h"
 #include "sidra_trace.h"
@@ -14,13 +15,20 @@ unsigned int sidra_admin_timeout_ms = 1000;
 module_param_named(admin_timeout_ms, sidra_admin_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(admin_timeout_ms, "timeout of an admin command (ms)");
 
+int sidra_admin_await_turn(struct sidra_device *sdev)
+{
+	CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
+	return held.error;
+}
+
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(sidra_admin_timeout_ms) + 1;
 	struct sidra_chip *chip = &sdev->chip;
 	int ret;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
+	lockdep_assert_held(&chip->admin_lock);
 	if (sdev->stopped || READ_ONCE(sdev->isolated))
 		return -ENODEV;
 	if (++chip->admin_tag == 0)
@@ -55,7 +63,7 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 
 void sidra_admin_give_up(struct sidra_device *sdev)
 {
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->chip.admin_lock);
 	sdev->recovery.dumped = true;
 	sidra_isolate_device(sdev);
 	sidra_recovery_request(sdev);
@@ -63,8 +71,10 @@ void sidra_admin_give_up(struct sidra_device *sdev)
 
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
-	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+	int ret;
 
+	guard(mutex)(&sdev->chip.admin_lock);
+	ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {
 		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
 		drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u\n",

@@ -10,20 +10,26 @@ struct sidra_device;
 extern unsigned int sidra_admin_timeout_ms;	/* a module parameter, which tests shorten */
 
 /*
- * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result,
- * or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
+ * For a call that is about to give a command, and cannot turn back then: waits until nobody else's
+ * command is in progress, or a fatal signal comes: 0 or -EINTR.
+ */
+int sidra_admin_await_turn(struct sidra_device *sdev);
+
+/*
+ * Executes an admin command; the caller holds sidra_chip.admin_lock. Returns enum
+ * sidra_admin_result, or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
  */
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 /*
- * The same, but a timeout isolates the device, and requests its recovery. Returns 0, -EIO or
- * -ENODEV.
+ * The same, but takes that lock, and a timeout isolates the device and requests its recovery.
+ * Returns 0, -EIO or -ENODEV. The caller holds sidra_device.reset_lock.
  */
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 /*
  * Only a reset ends a command that the chip does not acknowledge: isolates the device, and requests
- * its recovery. The caller holds sidra_device.lock, and has taken a dump.
+ * its recovery. The caller holds sidra_chip.admin_lock, and has taken a dump.
  */
 void sidra_admin_give_up(struct sidra_device *sdev);
 

@@ -5,9 +5,39 @@
 
 #define HELD_TIMEOUT_MS	10000
 
-struct sidra_locked sidra_lock(struct sidra_device *sdev)
+static int __no_context_analysis sidra_call_down(const struct sidra_locked *locked)
 {
-	return (struct sidra_locked){ .sdev = sdev, .error = mutex_lock_killable(&sdev->lock) };
+	struct rw_semaphore *lock = &locked->sdev->reset_lock;
+
+	return locked->exclusive ? down_write_killable(lock) : down_read_killable(lock);
+}
+
+static void __no_context_analysis sidra_call_up(const struct sidra_locked *locked)
+{
+	struct rw_semaphore *lock = &locked->sdev->reset_lock;
+
+	if (locked->exclusive)
+		up_write(lock);
+	else
+		up_read(lock);
+}
+
+/* Takes the second lock; on failure releases the first. */
+static int __no_context_analysis sidra_call_lock_second(const struct sidra_locked *locked)
+{
+	int ret = locked->lock ? mutex_lock_killable(locked->lock) : 0;
+
+	if (ret)
+		sidra_call_up(locked);
+	return ret;
+}
+
+struct sidra_locked sidra_lock(struct sidra_device *sdev, struct mutex *lock)
+{
+	struct sidra_locked locked = { .sdev = sdev, .lock = lock };
+
+	locked.error = sidra_call_down(&locked) ?: sidra_call_lock_second(&locked);
+	return locked;
 }
 
 /* Without the lock: a fatal signal ends the wait, and removal does. */
@@ -21,13 +51,13 @@ static int sidra_call_wait_for_recovery(struct sidra_device *sdev)
 
 void sidra_unlock(const struct sidra_locked *locked)
 {
-	struct sidra_device *sdev = locked->sdev;
-
 	if (locked->error)
 		return;
-	mutex_unlock(&sdev->lock);
+	if (locked->lock)
+		mutex_unlock(locked->lock);
+	sidra_call_up(locked);
 	/* If a signal ends the wait, the call has still done what it returns. */
-	sidra_call_wait_for_recovery(sdev);
+	sidra_call_wait_for_recovery(locked->sdev);
 }
 
 static int sidra_call_wait_while_held(struct sidra_device *sdev)
@@ -40,43 +70,34 @@ static int sidra_call_wait_while_held(struct sidra_device *sdev)
 	return left ? -EINTR : -ENODEV;
 }
 
-/* Whether the link was lost, or has come back, and nothing was done about it yet. */
-static bool sidra_call_link_changed(struct sidra_device *sdev)
+/* 0: the call may begin; -EAGAIN: something else comes first; or -ENODEV. */
+static int sidra_call_check(struct sidra_device *sdev)
 {
-	bool answers = sidra_chip_answers(sdev);
-
-	if (answers && sdev->link_gone)
-		return !time_before(jiffies, sdev->link_retry);
-	return !answers && !sdev->link_gone;
-}
-
-/* 0: the call may begin; -EAGAIN: a recovery was requested, which comes first; or -ENODEV. */
-static int sidra_call_check_link(struct sidra_device *sdev)
-{
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
+	if (sdev->held)
+		return -EAGAIN;
 	if (sdev->stopped)
 		return -ENODEV;
-	if (!READ_ONCE(sdev->recovery.requested)) {
-		if (!sidra_call_link_changed(sdev))
-			return sdev->link_gone ? -ENODEV : 0;
-		sidra_recovery_request(sdev);
-	}
-	return -EAGAIN;
+	if (sidra_recovery_request_if_needed(sdev))
+		return -EAGAIN;
+	return sdev->link_gone ? -ENODEV : 0;
 }
 
-struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
+struct sidra_locked sidra_begin_call(struct sidra_device *sdev, struct mutex *lock, bool exclusive)
 {
-	struct sidra_locked locked = { .sdev = sdev };
+	struct sidra_locked locked = { .sdev = sdev, .lock = lock, .exclusive = exclusive };
 
 	do {
 		locked.error = sidra_call_wait_for_recovery(sdev) ?:
 			sidra_call_wait_while_held(sdev) ?:
-			mutex_lock_killable(&sdev->lock);
+			sidra_call_down(&locked);
 		if (locked.error)
 			return locked;
-		locked.error = sdev->held ? -EAGAIN : sidra_call_check_link(sdev);
+		locked.error = sidra_call_check(sdev);
 		if (locked.error)
-			mutex_unlock(&sdev->lock);
+			sidra_call_up(&locked);
 	} while (locked.error == -EAGAIN);
+	if (!locked.error)
+		locked.error = sidra_call_lock_second(&locked);
 	return locked;
 }

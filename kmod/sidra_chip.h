@@ -4,6 +4,7 @@
 #define __SIDRA_CHIP_H__
 
 #include <linux/completion.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 
 #include <sidra_accel.h>
@@ -26,10 +27,12 @@ struct sidra_info {
  * @info: constant
  * @used: another driver or kernel has used it before
  * @vectors: number of allocated MSI-X vectors; vector 0 is for admin commands and faults
+ * @admin_lock: protects the channel for admin commands, @admin_done, @admin_tag, @admin_op,
+ *              sidra_recovery.dumped and sidra_ctx.failed
  * @admin_done: completed by an interrupt when a command may be done
  * @admin_tag: tag of the latest command
  * @admin_op: its operation
- * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
+ * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data; protected by sidra_store.lock
  * @bounce_bus: its bus address
  * @headers: another such buffer, for sidra_store_headers(): after a timeout, which causes no reset
  *           there, the chip may still write to it
@@ -40,6 +43,7 @@ struct sidra_chip {
 	struct sidra_info info;
 	bool used;
 	unsigned int vectors;
+	struct mutex admin_lock;	/* of the channel for commands */
 	struct completion admin_done;
 	u16 admin_tag;
 	u32 admin_op;

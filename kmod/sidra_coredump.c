@@ -74,8 +74,13 @@ static void sidra_coredump_put_context(struct seq_buf *text, struct sidra_ctx *c
 	seq_buf_printf(text, "context.%u: lost=%u generation=%u", ctx->slot, ctx->lost,
 		       ctx->generation);
 	sidra_coredump_put_fault(text, &ctx->fault);
-	xa_for_each(&ctx->queues, number, queue)
-		sidra_coredump_put_queue(text, queue);
+	xa_for_each(&ctx->queues, number, queue) {
+		/* Another call may destroy it meanwhile, but not its memory */
+		struct sidra_queue *held __free(sidra_queue) = sidra_queue_find(ctx, number);
+
+		if (held)
+			sidra_coredump_put_queue(text, held);
+	}
 }
 
 static void sidra_coredump_put_registers(struct seq_buf *text, struct sidra_device *sdev)
@@ -116,9 +121,12 @@ static void sidra_coredump_put_all(struct seq_buf *text, struct sidra_device *sd
 	seq_buf_printf(text, "admin: op=%u tag=%u\n", sdev->chip.admin_op, sdev->chip.admin_tag);
 	if (answers)
 		sidra_coredump_put_registers(text, sdev);
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
-		if (sdev->ctxs[slot])
-			sidra_coredump_put_context(text, sdev->ctxs[slot]);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
+		struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_at(sdev, slot);
+
+		if (ctx)
+			sidra_coredump_put_context(text, ctx);
+	}
 }
 
 void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...)
@@ -127,7 +135,8 @@ void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *fo
 	struct seq_buf text;
 	va_list args;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
+	guard(mutex)(&dump->lock);
 	if (!IS_ENABLED(CONFIG_DEV_COREDUMP) || dump->length)
 		return;
 	if (dump->text) {
@@ -149,7 +158,9 @@ static void sidra_coredump_hand_over(struct work_struct *work)
 	char *text = NULL;
 	size_t length;
 
-	scoped_guard(mutex, &sdev->lock) {
+	/* Not before who took it has done what it tells of, if that is a reset */
+	scoped_guard(rwsem_read, &sdev->reset_lock) {
+		guard(mutex)(&dump->lock);
 		length = dump->length;
 		if (length)
 			swap(text, dump->text);
@@ -158,7 +169,7 @@ static void sidra_coredump_hand_over(struct work_struct *work)
 		/* Takes ownership of the memory */
 		dev_coredumpv(&sdev->pdev->dev, text, length, GFP_KERNEL);
 	text = __vmalloc(TEXT_MAX, GFP_KERNEL | __GFP_NOWARN);
-	scoped_guard(mutex, &sdev->lock) {
+	scoped_guard(mutex, &dump->lock) {
 		if (length)
 			dump->length = 0;
 		if (!dump->text)

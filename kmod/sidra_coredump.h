@@ -7,18 +7,21 @@
 #define __SIDRA_COREDUMP_H__
 
 #include <linux/compiler_attributes.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue_types.h>
 
 struct sidra_device;
 
 /**
- * struct sidra_coredump - the next dump; protected by sidra_device.lock
+ * struct sidra_coredump - the next dump
+ * @lock: protects @text and @length
  * @text: memory for it, allocated in advance: taking a dump needs no memory and no other lock
  * @length: length of a dump that was taken and not published yet
  * @work: publishes it, and allocates memory for the next one
  */
 struct sidra_coredump {
+	struct mutex lock;	/* of @text and @length */
 	char *text;
 	size_t length;
 	struct work_struct work;
@@ -29,8 +32,8 @@ void sidra_coredump_init(struct sidra_device *sdev);
 void sidra_coredump_fini(struct sidra_device *sdev);
 
 /*
- * Takes a dump before anything is reset; the caller holds sidra_device.lock. Of several in a row
- * the first is kept, because the others are its consequences.
+ * Takes a dump before anything is reset; the caller holds sidra_device.reset_lock. Of several in a
+ * row the first is kept, because the others are its consequences.
  */
 void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...)
 	__printf(3, 4);

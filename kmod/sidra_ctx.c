@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
 
+#include "sidra_admin.h"
 #include "sidra_call.h"
 #include "sidra_ctx.h"
 #include "sidra_device.h"
@@ -56,28 +57,71 @@ static int sidra_ctx_alloc_tables(struct sidra_ctx *ctx)
 	return ctx->queue_table && ctx->weights_table ? 0 : -ENOMEM;
 }
 
-static struct sidra_ctx *sidra_ctx_create(struct sidra_vm *vm, struct sidra_file *sfile, u32 slot)
+static struct sidra_ctx *sidra_ctx_alloc(struct sidra_vm *vm, struct sidra_file *sfile)
 {
 	struct sidra_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	int ret;
 
 	if (!ctx)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	kref_init(&ctx->ref);
+	mutex_init(&ctx->lock);
 	ctx->sdev = vm->sdev;
 	ctx->vm = sidra_vm_get(vm);
-	ctx->slot = slot;
 	ctx->account = &sfile->account;
 	ctx->user = sfile->user;
 	ctx->generation = 1;
 	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
 	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
+	return ctx;
+}
+
+/* Takes a number on the chip. */
+static int sidra_ctx_take_slot(struct sidra_ctx *ctx)
+{
+	struct sidra_device *sdev = ctx->sdev;
+
+	guard(spinlock)(&sdev->ctxs_lock);
+	while (ctx->slot < sdev->chip.info.contexts && sdev->ctxs[ctx->slot])
+		ctx->slot++;
+	if (ctx->slot == sdev->chip.info.contexts)
+		return -EMFILE;
+	sdev->ctxs[ctx->slot] = ctx;
+	return 0;
+}
+
+static void sidra_ctx_leave_slot(struct sidra_ctx *ctx)
+{
+	guard(spinlock)(&ctx->sdev->ctxs_lock);
+	ctx->sdev->ctxs[ctx->slot] = NULL;
+}
+
+/* Takes what a context needs. */
+static int sidra_ctx_setup(struct sidra_ctx *ctx, struct sidra_file *sfile)
+{
+	struct sidra_device *sdev = ctx->sdev;
+	int ret;
+
+	ret = sidra_ctx_take_slot(ctx);
+	if (ret)
+		return ret;
+	ret = sidra_user_charge(sdev, ctx->user, SIDRA_RESOURCE_CONTEXTS, 1);
+	if (ret)
+		goto err_slot;
 	ret = sidra_ctx_alloc_tables(ctx);
-	if (!ret)
-		return ctx;
+	if (ret)
+		goto err_tables;
+	/* The handle is only valid once the context is complete. */
+	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, NULL, SIDRA_HANDLE_LIMIT,
+			      &sfile->next_ctx, GFP_KERNEL_ACCOUNT);
+	if (ret >= 0)
+		return 0;
+
+err_tables:
 	sidra_ctx_free_tables(ctx);
-	sidra_ctx_put(ctx);
-	return ERR_PTR(ret);
+	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_CONTEXTS, 1);
+err_slot:
+	sidra_ctx_leave_slot(ctx);
+	return ret;
 }
 
 int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -87,7 +131,6 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_vm *vm __free(sidra_vm) = NULL;
 	struct sidra_ctx *ctx;
-	u32 slot = 0;
 	int ret;
 
 	args->context = 0;
@@ -98,35 +141,24 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (!vm)
 		return -ENOENT;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &vm->lock);
 	if (call.error)
 		return call.error;
 	if (vm->dead)
 		return -ENOENT;
-	while (slot < sdev->chip.info.contexts && sdev->ctxs[slot])
-		slot++;
-	if (slot == sdev->chip.info.contexts)
-		return -EMFILE;
-	ret = sidra_user_charge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
-	if (ret)
-		return ret;
-	ctx = sidra_ctx_create(vm, sfile, slot);
-	if (IS_ERR(ctx)) {
-		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
-		return PTR_ERR(ctx);
-	}
-	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next_ctx,
-			      GFP_KERNEL_ACCOUNT);
-	if (ret < 0) {
-		sidra_ctx_free_tables(ctx);
+	ctx = sidra_ctx_alloc(vm, sfile);
+	if (!ctx)
+		return -ENOMEM;
+	ret = sidra_ctx_setup(ctx, sfile);
+	if (ret) {
 		sidra_ctx_put(ctx);
-		sidra_user_uncharge(sdev, sfile->user, SIDRA_RESOURCE_CONTEXTS, 1);
 		return ret;
 	}
-	sdev->ctxs[slot] = ctx;
 	list_add_tail(&ctx->vm_link, &vm->ctxs);
 	sidra_account_contexts(ctx->account, 1);
 	sidra_ctx_install(ctx);
+	/* Cannot fail: the entry is allocated */
+	xa_store(&sfile->ctxs, ctx->handle, ctx, GFP_KERNEL);
 	args->context = ctx->handle;
 	args->doorbell_offset = sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
 	return 0;
@@ -158,10 +190,12 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	struct sidra_queue *queue;
 	unsigned long number;
 
-	lockdep_assert_held(&ctx->sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	ctx->fault = sidra_ctx_latest_fault(ctx);
-	ctx->failed = false;
-	WRITE_ONCE(ctx->lost, true);
+	scoped_guard(mutex, &ctx->sdev->chip.admin_lock) {
+		ctx->failed = false;
+		WRITE_ONCE(ctx->lost, true);
+	}
 	xa_for_each(&ctx->queues, number, queue) {
 		struct sidra_fault *fault = &queue->point.state->fault;
 		bool faulted = fault->cause != SIDRA_FAULT_NONE;
@@ -201,7 +235,7 @@ void sidra_ctx_resume(struct sidra_ctx *ctx)
 	struct sidra_queue *queue;
 	unsigned long number;
 
-	lockdep_assert_held(&ctx->sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	xa_for_each(&ctx->queues, number, queue)
 		sidra_queue_resume(ctx, queue);
 	sidra_ctx_reinstate(ctx);
@@ -224,7 +258,7 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 {
 	struct sidra_device *sdev = ctx->sdev;
 
-	lockdep_assert_held(&sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	if (ctx->dead)
 		return;
 	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
@@ -232,10 +266,11 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0);
 	if (!ctx->lost)
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
-	sdev->ctxs[ctx->slot] = NULL;
-	list_del(&ctx->vm_link);
+	scoped_guard(mutex, &ctx->vm->lock)
+		list_del(&ctx->vm_link);
 	sidra_ctx_drop_all(ctx);
 	sidra_ctx_free_tables(ctx);
+	sidra_ctx_leave_slot(ctx);	/* last: no command of this context names it any more */
 	sidra_account_contexts(ctx->account, -1);
 	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_CONTEXTS, 1);
 	ctx->dead = true;
@@ -247,11 +282,11 @@ void sidra_ctx_destroy_all(struct sidra_file *sfile)
 	struct sidra_ctx *ctx;
 	unsigned long handle;
 
+	guard(rwsem_read)(&sdev->reset_lock);
 	xa_for_each(&sfile->ctxs, handle, ctx) {
-		scoped_guard(mutex, &sdev->lock) {
+		scoped_guard(mutex, &ctx->lock)
 			sidra_ctx_destroy(ctx);
-			xa_erase(&sfile->ctxs, handle);
-		}
+		xa_erase(&sfile->ctxs, handle);
 		sidra_ctx_put(ctx);
 	}
 }
@@ -270,11 +305,14 @@ int sidra_context_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_lock, locked)(sdev);
+	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	if (ctx->dead)
 		return -ENOENT;
+	ret = sidra_admin_await_turn(sdev);
+	if (ret)
+		return ret;
 	sidra_ctx_destroy(ctx);
 	xa_erase(&sfile->ctxs, args->context);
 	sidra_ctx_put(ctx);
@@ -297,7 +335,7 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	if (ctx->dead)
@@ -324,7 +362,7 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	if (ctx->dead)

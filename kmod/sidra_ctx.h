@@ -23,7 +23,9 @@ struct sidra_account;
 struct sidra_user;
 
 /**
- * struct sidra_ctx - a context; protected by sidra_device.lock where nothing else is said
+ * struct sidra_ctx - a context; protected by @lock, or sidra_device.reset_lock held exclusively,
+ * where nothing else is said
+ * @lock: of the context and what it owns
  * @ref: held by the file's table, by mappings of the doorbell page, and by calls in progress
  * @sdev: its device; constant
  * @handle: its handle in the file; constant
@@ -32,15 +34,16 @@ struct sidra_user;
  * @user: the user of its file
  * @generation: copied to the state pages
  * @last_epoch: the epoch that was assigned to a queue last
- * @lost: the chip has lost it in a reset; also read without the lock
+ * @lost: the chip has lost it in a reset; set under sidra_chip.admin_lock, too; also read without a
+ *        lock
  * @failed: the chip did not do what it was told, and was made to reset the context: a recovery was
- *          requested, which makes it @lost
+ *          requested, which makes it @lost; protected by sidra_chip.admin_lock
  * @dead: it was destroyed; only its memory is left
  * @revoked: its doorbell must not be rung; protected by sidra_device.map_lock
  * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues,
  *         including the loss itself
  * @vm: its address space, with a reference; constant
- * @vm_link: in sidra_vm.ctxs while the chip may use @vm for it
+ * @vm_link: in sidra_vm.ctxs while the chip may use @vm for it; protected by sidra_vm.lock
  * @next_weights: where the next allocation of an index begins, as for sidra_vm.next_address
  * @queue_table: table of its queues, read by the chip
  * @queue_table_bus: its bus address
@@ -50,6 +53,7 @@ struct sidra_user;
  * @weights: struct sidra_weights_handle by index
  */
 struct sidra_ctx {
+	struct mutex lock;	/* of the context and what it owns */
 	struct kref ref;
 	struct sidra_device *sdev;
 	u32 handle;
@@ -81,6 +85,7 @@ static inline void sidra_ctx_release(struct kref *ref)
 	struct sidra_ctx *ctx = container_of(ref, struct sidra_ctx, ref);
 
 	sidra_vm_put(ctx->vm);
+	mutex_destroy(&ctx->lock);
 	kfree(ctx);
 }
 
@@ -111,17 +116,34 @@ static inline struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 han
 	return ctx;
 }
 
+/* Returns the context with that number on the chip, with a reference, or NULL. */
+static inline struct sidra_ctx *sidra_ctx_at(struct sidra_device *sdev, u32 slot)
+{
+	guard(spinlock)(&sdev->ctxs_lock);
+	return sdev->ctxs[slot] ? sidra_ctx_get(sdev->ctxs[slot]) : NULL;
+}
+
+static inline void sidra_ctx_assert_held(const struct sidra_ctx *ctx)
+{
+	lockdep_assert(lockdep_is_held(&ctx->lock) ||
+		       lockdep_is_held_type(&ctx->sdev->reset_lock, 0));
+}
+
 /*
  * Returns 0, -ENOENT if it was destroyed meanwhile, or -ESTALE if it is lost. The caller holds
- * sidra_device.lock.
+ * sidra_ctx.lock.
  */
 static inline int sidra_ctx_usable(const struct sidra_ctx *ctx)
 {
-	lockdep_assert_held(&ctx->sdev->lock);
+	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return -ENOENT;
 	return ctx->lost ? -ESTALE : 0;
 }
+
+/*
+ * What follows is called under sidra_ctx.lock, or under sidra_device.reset_lock, held exclusively.
+ */
 
 /* Removes its doorbell page from all mappings. */
 void sidra_ctx_revoke(struct sidra_ctx *ctx);

@@ -87,7 +87,7 @@ static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 	u8 *from, *to;
 	int ret;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &sdev->store.lock);
 	if (call.error)
 		return call.error;
 	from = sdev->chip.bounce;
@@ -107,26 +107,26 @@ static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/*
- * Shows each context under sidra_device.lock. Its holder may wait for the chip for a second; a
- * signal ends waiting for it.
- */
+/* Shows each context under sidra_ctx.lock. */
 static int sidra_debugfs_show_contexts(struct seq_file *m,
 				       void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_device *sdev = to_sidra(entry->dev);
 	u32 slot;
-	int ret;
 
-	ret = mutex_lock_interruptible(&sdev->lock);
-	if (ret)
-		return ret;
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m);
-	     slot++) /* on overflow seq_file calls again with a larger buffer */
-		if (sdev->ctxs[slot])
-			show(m, sdev->ctxs[slot]);
-	mutex_unlock(&sdev->lock);
+	/* On overflow seq_file calls again with a larger buffer */
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) {
+		struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_at(sdev, slot);
+
+		if (!ctx)
+			continue;
+		CLASS(sidra_lock, locked)(sdev, &ctx->lock);
+		if (locked.error)
+			return locked.error;
+		if (!ctx->dead)
+			show(m, ctx);
+	}
 	return 0;
 }
 
@@ -140,6 +140,7 @@ static void sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx
 		queues++;
 	xa_for_each(&ctx->weights, index, entry)
 		weights++;
+	guard(mutex)(&ctx->vm->lock);
 	xa_for_each(&ctx->vm->bindings, index, entry)
 		bindings++;
 	seq_printf(m,
@@ -185,6 +186,7 @@ static void sidra_debugfs_show_run(void *to, const struct sidra_ptab_run *run)
 static void sidra_debugfs_show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	seq_printf(m, "context %u\n", ctx->slot);
+	guard(mutex)(&ctx->vm->lock);
 	sidra_ptab_runs(&ctx->vm->ptab, sidra_debugfs_show_run, m);
 }
 

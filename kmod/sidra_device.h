@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The device. Order of locks, outermost first: sidra_device.lock > sidra_device.master_lock >
- * sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock; sidra_queue.fence_lock >
- * sidra_queue.submit_lock; sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock >
- * sidra_device.bo_lock; sidra_device.lock, mmap_lock > sidra_device.map_lock; sidra_device.lock >
- * sidra_peers.lock > dma_resv; sidra_bo.dma_lock, sidra_device.bo_lock > dma_resv;
- * sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock: no
- * other lock is taken under these; sidra_firmware.update_lock > sidra_mailbox.lock: no other lock
- * is held with these; sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with
- * these; any lock > sidra_mailbox.gate. Signalling a fence needs only master_lock, submit_lock,
- * sidra_vector.lock and sidra_job.lock; no memory is allocated under them. Under sidra_device.lock
- * no user memory is accessed, and mmap_lock is not taken.
+ * The device, and its locks. Calls hold sidra_device.reset_lock shared; who resets, suspends,
+ * resumes or removes the device holds it exclusively, so that nobody is in a call then. What may
+ * take long (page tables, commands that the chip executes, the directory of names) is done under
+ * locks of what it works on: sidra_ctx.lock, sidra_vm.lock, sidra_store.lock, sidra_l3.range_lock.
+ * The chip has one channel for commands, and so there is one sidra_chip.admin_lock, which is held
+ * for a command or two. Calls wait for these locks until a fatal signal comes (sidra_call.h), where
+ * they can fail at all.
  *
- * Access to the chip is allowed to calls under sidra_device.lock that began with
- * CLASS(sidra_call), and, unless sidra_device.stopped is set, to whoever rings a doorbell under
- * submit_lock or arms the chip under sidra_vector.lock. Removal first stops the device, which ends
- * all jobs, and then unplugs it. So drm_dev_enter() is only needed for short register reads without
- * these locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code
- * in there must not wait for a fence, a user page, a signal or a lock that is held for long, and no
- * fence may depend on entering.
+ * Order of locks, outermost first:
+ *   reset_lock > sidra_ctx.lock > sidra_vm.lock > sidra_chip.admin_lock
+ *   sidra_ctx.lock > sidra_store.lock > sidra_chip.admin_lock
+ *   reset_lock > sidra_l3.range_lock > sidra_chip.admin_lock
+ *   sidra_chip.admin_lock > sidra_device.master_lock > sidra_queue.submit_lock >
+ *     sidra_vector.lock > sidra_job.lock
+ *   sidra_chip.admin_lock > sidra_coredump.lock > sidra_device.ctxs_lock
+ *   sidra_queue.fence_lock > sidra_queue.submit_lock
+ *   sidra_bo.dma_lock, sidra_vm.lock > sidra_device.bo_lock > dma_resv
+ *   reset_lock > sidra_peers.lock > dma_resv
+ *   sidra_ctx.lock, mmap_lock > sidra_device.map_lock
+ *   sidra_firmware.update_lock > sidra_mailbox.lock
+ * Under sidra_l3.lock, sidra_account.lock, sidra_events.lock, sidra_limits.lock and
+ * sidra_mailbox.gate no other lock is taken; with sidra_query.lock and sidra_telemetry_cache.lock
+ * none is held before. Signalling a fence needs only master_lock, submit_lock, sidra_vector.lock
+ * and sidra_job.lock; no memory is allocated under them. Under reset_lock no user memory is
+ * accessed, and mmap_lock is not taken.
+ *
+ * Access to the chip is allowed to calls that began with CLASS(sidra_call), and, unless
+ * sidra_device.stopped is set, to whoever rings a doorbell under submit_lock or arms the chip under
+ * sidra_vector.lock. Removal first stops the device, which ends all jobs, and then unplugs it. So
+ * drm_dev_enter() is only needed for short register reads without these locks, and for mapping
+ * memory for DMA. drm_dev_unplug() waits for whoever is inside: code in there must not wait for a
+ * fence, a user page, a signal or a lock that is held for long, and no fence may depend on
+ * entering.
  */
 #ifndef __SIDRA_DEVICE_H__
 #define __SIDRA_DEVICE_H__
@@ -31,6 +45,7 @@
 #include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -99,9 +114,9 @@ DECLARE_STATIC_KEY_FALSE(sidra_counting);
 
 /**
  * struct sidra_recovery - what has to be done about a chip that does not do what it was told
- * @work: sidra_recover() under sidra_device.lock
+ * @work: sidra_recover()
  * @requested: @work is to run, or runs; read without a lock
- * @dumped: what led to the isolation is in a dump; protected by sidra_device.lock
+ * @dumped: what led to the isolation is in a dump; protected by sidra_chip.admin_lock
  * @done: calls that wait until @work has run
  */
 struct sidra_recovery {
@@ -121,8 +136,7 @@ struct sidra_recovery {
  * @ordinal: N
  * @pdev: the PCI device; not accessed once @drm is unplugged
  * @regs_base: bus address of BAR0, for mappings of doorbells
- * @lock: protects the chip's tables, the admin channel, contexts and their objects, @store,
- *        @link_gone, @stopped
+ * @reset_lock: held exclusively to change @link_gone, @link_retry, @stopped, @gone and @held
  * @chip: registers, identity, admin commands
  * @mailbox: connection to the firmware
  * @firmware: its state
@@ -134,13 +148,14 @@ struct sidra_recovery {
  * @events: uevents that were not sent yet
  * @bo_lock: protects @bos
  * @bos: buffers mapped for DMA, which must be unmapped before remove() returns
- * @wq: work that may take sidra_device.lock
+ * @wq: work that may take @reset_lock
  * @fence_wq: work that signals fences; allocates no memory
  * @counters: counters for debugfs
  * @ctx_table: context table, read by the chip
  * @ctx_table_bus: its bus address
+ * @ctxs_lock: protects @ctxs
  * @ctxs: contexts by their number on the chip
- * @vms: address spaces
+ * @vms: address spaces, struct sidra_vm by id
  * @queue_count: number of queues of all contexts
  * @limits: what users hold, and may hold
  * @store: weights objects
@@ -169,13 +184,14 @@ struct sidra_device {
 	struct pci_dev *pdev;
 	phys_addr_t regs_base;
 
-	struct mutex lock;	/* of most; see above */
+	struct rw_semaphore reset_lock;
 	struct sidra_chip chip;
 	struct sidra_hw_context *ctx_table;
 	dma_addr_t ctx_table_bus;
+	spinlock_t ctxs_lock;	/* of @ctxs */
 	struct sidra_ctx *ctxs[SIDRA_CONTEXTS_MAX];
-	struct list_head vms;
-	u32 queue_count;
+	struct xarray vms;
+	atomic_t queue_count;
 	struct sidra_store store;
 	bool link_gone;
 	unsigned long link_retry;

@@ -104,7 +104,12 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 {
 	int ret;
 
-	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?:
+	init_rwsem(&sdev->reset_lock);
+	spin_lock_init(&sdev->ctxs_lock);
+	xa_init_flags(&sdev->vms, XA_FLAGS_ALLOC);
+	ret = drmm_mutex_init(&sdev->drm, &sdev->chip.admin_lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->store.lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->coredump.lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
@@ -114,7 +119,6 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&sdev->bos);
-	INIT_LIST_HEAD(&sdev->vms);
 	sidra_limits_init(&sdev->limits);
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
@@ -168,7 +172,7 @@ static int sidra_drv_init_memory(struct sidra_device *sdev)
 
 static void sidra_drv_set_held(struct sidra_device *sdev, bool held)
 {
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	WRITE_ONCE(sdev->held, held);
 	if (held)
 		return;
@@ -179,7 +183,7 @@ static void sidra_drv_set_held(struct sidra_device *sdev, bool held)
 /* Stops the device for good, and wakes everybody who waits for it. */
 static void sidra_drv_stop_for_good(struct sidra_device *sdev)
 {
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	if (sdev->gone)
 		return;
 	/* Before anybody is woken, so that calls fail with -ENODEV */
@@ -194,7 +198,7 @@ static void sidra_drv_stop_for_good(struct sidra_device *sdev)
  */
 static void sidra_drv_unplug_device(struct sidra_device *sdev)
 {
-	scoped_guard(mutex, &sdev->lock)
+	scoped_guard(rwsem_write, &sdev->reset_lock)
 		sidra_drv_stop_for_good(sdev);
 	drm_dev_unplug(&sdev->drm);
 }
@@ -204,7 +208,7 @@ static void sidra_drv_stop(struct sidra_device *sdev)
 {
 	u32 slot;
 
-	scoped_guard(mutex, &sdev->lock) {
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		sidra_drv_stop_for_good(sdev);
 		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 			struct sidra_ctx *ctx = sdev->ctxs[slot];
@@ -228,7 +232,7 @@ static int sidra_drv_start(struct sidra_device *sdev)
 {
 	sidra_limits_default(sdev);
 	sidra_enable_device(sdev);
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_read)(&sdev->reset_lock);
 	return sidra_store_init(sdev);
 }
 
@@ -310,7 +314,7 @@ static void sidra_shutdown(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_write)(&sdev->reset_lock);
 	sidra_stop_device(sdev);
 }
 
@@ -323,7 +327,7 @@ static void sidra_drv_hold_by(struct pci_dev *pdev, void (*stop_device)(struct s
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_write)(&sdev->reset_lock);
 	stop_device(sdev);
 	sidra_drv_set_held(sdev, true);
 }
@@ -338,7 +342,7 @@ static int sidra_drv_resume(struct pci_dev *pdev)
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 	int ret;
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_write)(&sdev->reset_lock);
 	ret = sidra_resume_device(sdev);
 	sidra_drv_set_held(sdev, false);
 	return ret;
@@ -383,7 +387,7 @@ static pci_ers_result_t sidra_drv_give_up(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_write)(&sdev->reset_lock);
 	sidra_stop_device(sdev);
 	sidra_drv_set_held(sdev, false);
 	return PCI_ERS_RESULT_DISCONNECT;
@@ -394,7 +398,7 @@ static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_s
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	/* Under one lock: whoever sees the dump also sees that the contexts are lost. */
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_write)(&sdev->reset_lock);
 	sidra_coredump(sdev, "bus-error", "%s",
 		       state == pci_channel_io_normal ? "not fatal" : "fatal");
 	sidra_stop_device(sdev);

@@ -188,7 +188,7 @@ void sidra_firmware_init(struct sidra_device *sdev)
 
 void sidra_firmware_begin(struct sidra_device *sdev)
 {
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_read)(&sdev->reset_lock);
 	scoped_guard(spinlock_irqsave, &sdev->mailbox.gate)
 		sdev->mailbox.on = true;
 	if (sdev->stopped || sdev->link_gone)

@@ -10,6 +10,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 
+#include "sidra_admin.h"
 #include "sidra_call.h"
 #include "sidra_compat.h"
 #include "sidra_device.h"
@@ -214,15 +215,9 @@ static void sidra_bo_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(obj->dev);
-	struct sidra_binding *binding;
-	unsigned long handle, page;
-	struct sidra_vm *vm;
 
-	guard(mutex)(&sdev->lock);
-	xa_for_each(&sfile->vms, handle, vm)
-		xa_for_each(&vm->bindings, page, binding)
-			if (binding->obj == obj)
-				sidra_binding_drop(vm, binding);
+	guard(rwsem_read)(&sdev->reset_lock);
+	sidra_vm_drop_buffer(&sfile->vms, obj);
 }
 
 static struct dma_buf *sidra_bo_no_export(struct drm_gem_object *obj, int flags)
@@ -312,15 +307,9 @@ static void sidra_bo_drop_work(struct work_struct *work)
 
 	mutex_lock(&bo->dma_lock);	/* its import has come to its end */
 	mutex_unlock(&bo->dma_lock);
-	scoped_guard(mutex, &sdev->lock) {
-		struct sidra_binding *binding;
-		struct sidra_vm *vm;
-		unsigned long page;
-
-		list_for_each_entry(vm, &sdev->vms, link)
-			xa_for_each(&vm->bindings, page, binding)
-				if (binding->obj == obj)
-					sidra_binding_drop(vm, binding);
+	/* Exclusively, so that nobody binds it meanwhile */
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
+		sidra_vm_drop_buffer(&sdev->vms, obj);
 		guard(mutex)(&sdev->bo_lock);
 		sidra_bo_unmap_locked(bo);
 	}
@@ -413,7 +402,7 @@ struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *
 
 static struct sidra_l3_part *sidra_bo_alloc_part(struct sidra_device *sdev, u64 size)
 {
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, NULL);
 	return call.error ? ERR_PTR(call.error) : sidra_l3_alloc(sdev, size);
 }
 
@@ -691,7 +680,7 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES :
 									 sidra_bo_map(sdev, bo);
 	if (!ret) {
-		CLASS(sidra_call, call)(sdev);
+		CLASS(sidra_call, call)(sdev, &vm->lock);
 		ret = call.error ?: (vm->dead ? -ENOENT : 0);
 		if (!ret && !sidra_bo_handle_refers_to(file, args->handle, obj))
 			ret = -ENOENT;
@@ -708,11 +697,12 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_vm *vm __free(sidra_vm) = sidra_vm_find(file->driver_priv, args->vm);
 	struct sidra_binding *binding;
+	int ret;
 
 	if (!vm)
 		return -ENOENT;
 
-	CLASS(sidra_lock, locked)(sdev);
+	CLASS(sidra_lock, locked)(sdev, &vm->lock);
 	if (locked.error)
 		return locked.error;
 	if (vm->dead)
@@ -721,6 +711,8 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (!binding || binding->handle != args->handle ||
 	    binding->va + to_sidra_bo(binding->obj)->first != args->address)
 		return -ENOENT;
-	sidra_binding_drop(vm, binding);
-	return 0;
+	ret = sidra_admin_await_turn(sdev);
+	if (!ret)
+		sidra_binding_drop(vm, binding);
+	return ret;
 }

@@ -49,12 +49,13 @@ static void sidra_info_status(struct sidra_device *sdev, struct sidra_query_stat
 {
 	u32 firmware = READ_ONCE(sdev->firmware.version), slot;
 
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
-		to->contexts += !!sdev->ctxs[slot];
+	scoped_guard(spinlock, &sdev->ctxs_lock)
+		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+			to->contexts += !!sdev->ctxs[slot];
 	to->generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
 	to->firmware_version = firmware >> 24 << 16 | (firmware >> 16 & 0xff);
-	to->queues = sdev->queue_count;
-	to->xbars_free = sdev->store.xbars.free;
+	to->queues = atomic_read(&sdev->queue_count);
+	to->xbars_free = READ_ONCE(sdev->store.xbars.free);
 	to->l3_free = sidra_l3_free_bytes(sdev);
 }
 
@@ -80,7 +81,7 @@ static void sidra_info_clock(struct sidra_device *sdev, struct sidra_query_clock
 static int sidra_info_answer(struct sidra_device *sdev, struct sidra_file *sfile, u32 query,
 			     union sidra_answer *answer)
 {
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, NULL);
 	if (call.error)
 		return call.error;
 	switch (query) {
@@ -128,7 +129,7 @@ int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_exclusive, call)(sdev);
 	if (call.error)
 		return call.error;
 	sidra_reset_device(sdev, SIDRA_FAULT_RESET);

@@ -7,6 +7,7 @@
 #include "sidra_admin.h"
 #include "sidra_device.h"
 #include "sidra_l3.h"
+#include "sidra_mutex.h"
 
 static struct sidra_l3_part *sidra_l3_take_dirty(struct sidra_l3 *l3)
 {
@@ -19,11 +20,12 @@ static struct sidra_l3_part *sidra_l3_take_dirty(struct sidra_l3 *l3)
 	return part;
 }
 
-static void sidra_l3_put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes)
+/* @unused: how many of its bytes were allocated until now */
+static void sidra_l3_put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 unused)
 {
 	guard(spinlock_irqsave)(&l3->lock);
 	list_add_tail(&part->link, &l3->dirty);
-	l3->dirty_bytes += bytes;
+	l3->used -= unused;
 }
 
 /* Zeroes freed memory before others may allocate it. */
@@ -32,15 +34,13 @@ static void sidra_l3_clean(struct sidra_device *sdev)
 	struct sidra_l3 *l3 = &sdev->l3;
 	struct sidra_l3_part *part;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&l3->range_lock);
 	while ((part = sidra_l3_take_dirty(l3))) {
 		if (sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, part->offset, part->size, 0)) {
 			sidra_l3_put_dirty(l3, part, 0);
 			return;
 		}
 		sidra_range_free(&l3->free, part->offset, part->size);
-		scoped_guard(spinlock_irqsave, &l3->lock)
-			l3->dirty_bytes -= part->size;
 		kfree(part);
 	}
 }
@@ -49,7 +49,8 @@ static void sidra_l3_clean_work(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, l3.clean_work);
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_read)(&sdev->reset_lock);
+	guard(mutex)(&sdev->l3.range_lock);
 	if (!sdev->stopped && !sdev->link_gone)
 		sidra_l3_clean(sdev);
 }
@@ -76,7 +77,7 @@ static int sidra_l3_take_all(struct sidra_l3 *l3)
 		return ret;
 	}
 	all->size = l3->size;
-	sidra_l3_put_dirty(l3, all, all->size);
+	sidra_l3_put_dirty(l3, all, 0);
 	return 0;
 }
 
@@ -85,6 +86,9 @@ int sidra_l3_init(struct sidra_device *sdev)
 	struct sidra_l3 *l3 = &sdev->l3;
 	int ret;
 
+	ret = drmm_mutex_init(&sdev->drm, &l3->range_lock);
+	if (ret)
+		return ret;
 	spin_lock_init(&l3->lock);
 	INIT_LIST_HEAD(&l3->dirty);
 	INIT_WORK(&l3->clean_work, sidra_l3_clean_work);
@@ -106,19 +110,26 @@ int sidra_l3_init(struct sidra_device *sdev)
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
 {
 	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+	struct sidra_l3 *l3 = &sdev->l3;
 	struct sidra_l3_part *part;
 	int ret;
 
+	CLASS(sidra_mutex, held)(&l3->range_lock);
+	if (held.error)
+		return ERR_PTR(held.error);
 	sidra_l3_clean(sdev);
 	part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 	if (!part)
 		return ERR_PTR(-ENOMEM);
 	part->size = size;
-	ret = sidra_range_alloc(&sdev->l3.free, size, alignment, 0, 0, &part->offset);
-	if (!ret)
-		return part;
-	kfree(part);
-	return ERR_PTR(ret);
+	ret = sidra_range_alloc(&l3->free, size, alignment, 0, 0, &part->offset);
+	if (ret) {
+		kfree(part);
+		return ERR_PTR(ret);
+	}
+	guard(spinlock_irqsave)(&l3->lock);
+	l3->used += size;
+	return part;
 }
 
 void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part)
@@ -131,5 +142,5 @@ void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part)
 u64 sidra_l3_free_bytes(struct sidra_device *sdev)
 {
 	guard(spinlock_irqsave)(&sdev->l3.lock);
-	return min(READ_ONCE(sdev->l3.free.total) + sdev->l3.dirty_bytes, sdev->l3.size);
+	return sdev->l3.size - sdev->l3.used;
 }

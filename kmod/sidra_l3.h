@@ -3,6 +3,7 @@
 #define __SIDRA_L3_H__
 
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -18,20 +19,22 @@ struct sidra_l3_part {
 
 /**
  * struct sidra_l3 - allocation of the pages of L3 SRAM
- * @free: zeroed and free; protected by sidra_device.lock
- * @lock: protects @dirty and @dirty_bytes
+ * @range_lock: protects @free, and is held while memory is zeroed
+ * @free: zeroed and free
+ * @lock: protects @dirty and @used
  * @dirty: freed, but not zeroed yet
- * @dirty_bytes: total size of @dirty
+ * @used: number of bytes that are allocated
  * @clean_work: zeroes them
  * @base: address of BAR2
  * @size: bytes of BAR2 that are L3
  * @hidden: mappings show other pages instead; protected by sidra_device.map_lock
  */
 struct sidra_l3 {
+	struct mutex range_lock;	/* of @free */
 	struct sidra_range free;
-	spinlock_t lock;	/* of @dirty and @dirty_bytes */
+	spinlock_t lock;	/* of @dirty and @used */
 	struct list_head dirty;
-	u64 dirty_bytes;
+	u64 used;
 	struct work_struct clean_work;
 	phys_addr_t base;
 	u64 size;
@@ -40,11 +43,14 @@ struct sidra_l3 {
 
 int sidra_l3_init(struct sidra_device *sdev);
 
-/* Allocates zeroed pages; the caller holds sidra_device.lock. -ENOSPC, -ENOMEM. */
+/*
+ * Allocates zeroed pages; the caller holds sidra_device.reset_lock. -ENOSPC, -ENOMEM, or -EINTR
+ * after a fatal signal.
+ */
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size);
 /* Frees pages that nobody maps any more, in any context. */
 void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part);
-/* Exact under sidra_device.lock; without it, memory that is being zeroed may count twice. */
+/* Bytes that are free, zeroed or not. */
 u64 sidra_l3_free_bytes(struct sidra_device *sdev);
 
 #endif

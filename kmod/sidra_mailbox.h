@@ -31,7 +31,7 @@ struct sidra_mailbox_health {
 
 /**
  * struct sidra_mailbox - the driver's side of the mailbox
- * @lock: serialises requests; sidra_device.lock is not taken under it
+ * @lock: serialises requests; sidra_device.reset_lock is not taken under it
  * @memory: what the firmware accesses; NULL if the chip has no firmware
  * @bus: its bus address
  * @ring: in @memory

@@ -113,7 +113,7 @@ void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size)
 {
 	struct sidra_ctx *ctx;
 
-	lockdep_assert_held(&vm->sdev->lock);
+	lockdep_assert_held(&vm->lock);
 	sidra_ptab_unmap(&vm->ptab, va, size);
 	list_for_each_entry(ctx, &vm->ctxs, vm_link)
 		sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_RANGE, va, size);

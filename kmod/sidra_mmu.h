@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Page tables and addresses of an address space. The caller holds sidra_device.lock. */
+/* Page tables and addresses of an address space. The caller holds sidra_vm.lock. */
 #ifndef __SIDRA_MMU_H__
 #define __SIDRA_MMU_H__
 

@@ -2,6 +2,7 @@
 #include <linux/capability.h>
 #include <linux/mm.h>
 
+#include "sidra_admin.h"
 #include "sidra_call.h"
 #include "sidra_chip.h"
 #include "sidra_ctx.h"
@@ -10,6 +11,7 @@
 #include "sidra_ioctl.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
+#include "sidra_mutex.h"
 #include "sidra_queue.h"
 #include "sidra_queue_memory.h"
 #include "sidra_quiesce.h"
@@ -94,7 +96,7 @@ static void sidra_queue_remember_fault(struct sidra_ctx *ctx, const struct sidra
 /* Assigns an epoch that no other queue of the context has; never 0. */
 static u32 sidra_queue_next_epoch(struct sidra_ctx *ctx)
 {
-	lockdep_assert_held(&ctx->sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	if (!++ctx->last_epoch)
 		ctx->last_epoch++;
 	return ctx->last_epoch;
@@ -105,7 +107,7 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 	struct sidra_queue_state *state = queue->point.state;
 	struct sidra_device *sdev = queue->sdev;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
 	if (state->fault.cause == SIDRA_FAULT_NONE && cause != SIDRA_FAULT_NONE) {
 		struct sidra_fault fault = {
 			.clock_ns = sdev->stopped || sdev->link_gone ?
@@ -179,23 +181,51 @@ void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		sidra_submit_resume(queue);
 }
 
+/* Takes a number for a queue, and counts it. */
+static int sidra_queue_reserve(struct sidra_ctx *ctx, u32 *number)
+{
+	struct sidra_device *sdev = ctx->sdev;
+	int ret;
+
+	if (!atomic_add_unless(&sdev->queue_count, 1, sdev->chip.info.queues))
+		return -EMFILE;
+	ret = xa_alloc(&ctx->queues, number, NULL,
+		       XA_LIMIT(0, sdev->chip.info.queues_per_context - 1), GFP_KERNEL_ACCOUNT);
+	if (!ret) {
+		ret = sidra_user_charge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
+		if (!ret)
+			return 0;
+		xa_erase(&ctx->queues, *number);
+	}
+	atomic_dec(&sdev->queue_count);
+	return ret == -EBUSY ? -EMFILE : ret;
+}
+
+/* Undoes that. */
+static void sidra_queue_unreserve(struct sidra_ctx *ctx, u32 number)
+{
+	xa_erase(&ctx->queues, number);
+	atomic_dec(&ctx->sdev->queue_count);
+	sidra_user_uncharge(ctx->sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
+}
+
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	struct sidra_device *sdev = ctx->sdev;
 
-	lockdep_assert_held(&sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	sidra_queue_clear_entry(&ctx->queue_table[queue->number]);
-	xa_erase(&ctx->queues, queue->number);
-	sdev->queue_count--;
-	sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
+	sidra_queue_unreserve(ctx, queue->number);
 	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
 	/* Read by its owner */
 	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);
 	sidra_point_detach(sdev, &queue->point);
 	sidra_submit_fini(queue);
 	sidra_use_end(&queue->use);
-	if (queue->ring_va)
+	if (queue->ring_va) {
+		guard(mutex)(&ctx->vm->lock);
 		sidra_mmu_unmap(ctx->vm, queue->ring_va, queue->ring_size);
+	}
 	sidra_queue_unmap_memory(queue);
 	sidra_queue_put(queue);
 }
@@ -215,6 +245,9 @@ static int sidra_queue_bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queu
 	u64 plain = queue->report_offset ?: queue->ring_size, va;
 	int ret;
 
+	CLASS(sidra_mutex, held)(&ctx->vm->lock);
+	if (held.error)
+		return held.error;
 	ret = sidra_mmu_reserve(ctx->vm, queue->ring_size, sg_dma_address(queue->sgt.sgl), &va);
 	if (ret)
 		return ret;
@@ -284,24 +317,14 @@ static int sidra_queue_create(struct sidra_ctx *ctx, struct sidra_ioctl_queue_cr
 	u32 number;
 	int ret;
 
-	if (sdev->queue_count >= sdev->chip.info.queues)
-		return -EMFILE;
-	ret = xa_alloc(&ctx->queues, &number, NULL,
-		       XA_LIMIT(0, sdev->chip.info.queues_per_context - 1), GFP_KERNEL_ACCOUNT);
+	ret = sidra_queue_reserve(ctx, &number);
 	if (ret)
-		return ret == -EBUSY ? -EMFILE : ret;
-	ret = sidra_user_charge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
-	if (ret) {
-		xa_erase(&ctx->queues, number);
 		return ret;
-	}
 	queue = sidra_queue_alloc(ctx, args, number);
 	if (IS_ERR(queue)) {
-		sidra_user_uncharge(sdev, ctx->user, SIDRA_RESOURCE_QUEUES, 1);
-		xa_erase(&ctx->queues, number);
+		sidra_queue_unreserve(ctx, number);
 		return PTR_ERR(queue);
 	}
-	sdev->queue_count++;
 	sidra_point_attach(sdev, &queue->point);
 	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
 	sidra_queue_install(ctx, queue, args->start);
@@ -344,7 +367,7 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	return ret ?: sidra_queue_create(ctx, args);
 }
@@ -355,6 +378,7 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue;
+	int ret;
 
 	if (args->flags || args->pad)
 		return -EINVAL;
@@ -362,14 +386,16 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_lock, locked)(sdev);
+	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	queue = ctx->dead ? NULL : xa_load(&ctx->queues, args->queue);
 	if (!queue)
 		return -ENOENT;
-	sidra_queue_remove(ctx, queue);
-	return 0;
+	ret = sidra_admin_await_turn(sdev);
+	if (!ret)
+		sidra_queue_remove(ctx, queue);
+	return ret;
 }
 
 /*
@@ -425,8 +451,8 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_call, call)(sdev);
-	ret = call.error ?: sidra_ctx_usable(ctx);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
+	ret = call.error ?: sidra_ctx_usable(ctx) ?: sidra_admin_await_turn(sdev);
 	if (ret)
 		return ret;
 	queue = xa_load(&ctx->queues, args->queue);

@@ -129,8 +129,8 @@ static inline struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 nu
 }
 
 /*
- * Records why a queue stopped that the chip no longer runs, and wakes its waiters. Under
- * sidra_device.lock.
+ * Records why a queue stopped that the chip no longer runs, and wakes its waiters. This and what
+ * follows is called as the functions of sidra_ctx.h.
  */
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause);
 /*
@@ -169,8 +169,7 @@ bool sidra_queue_drained(const struct sidra_queue *queue);
  */
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /*
- * Stops it on the chip, and removes it from its context; mappings keep its memory. Under
- * sidra_device.lock.
+ * Stops it on the chip, and removes it from its context; mappings keep its memory.
  */
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /* The same for a queue that the chip no longer runs. */

@@ -28,7 +28,8 @@ int sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 {
 	struct sidra_device *sdev = ctx->sdev;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
+	guard(mutex)(&sdev->chip.admin_lock);
 	if (ctx->lost || ctx->failed || sdev->stopped || READ_ONCE(sdev->isolated))
 		return -ESTALE;	/* a reset has ended everything already */
 	if (sidra_quiesce_acknowledged(ctx, op, arg1, arg2)) {

@@ -68,7 +68,7 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 {
 	bool back;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	sidra_recovery_revoke_all(sdev);
 	/* Isolation has reset the chip already. */
 	scoped_guard(mutex, &sdev->master_lock)
@@ -107,9 +107,30 @@ static void sidra_recovery_lose_failed(struct sidra_device *sdev)
 	}
 }
 
+/* Whether the link was lost, or has come back, and nothing was done about it yet. */
+static bool sidra_recovery_link_changed(struct sidra_device *sdev)
+{
+	bool answers = sidra_chip_answers(sdev);
+
+	if (answers && sdev->link_gone)
+		return !time_before(jiffies, sdev->link_retry);
+	return !answers && !sdev->link_gone;
+}
+
+bool sidra_recovery_request_if_needed(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->reset_lock);
+	if (READ_ONCE(sdev->recovery.requested))
+		return true;
+	if (!sidra_recovery_link_changed(sdev))
+		return false;
+	sidra_recovery_request(sdev);
+	return true;
+}
+
 int sidra_recover(struct sidra_device *sdev)
 {
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	if (sdev->stopped)
 		return -ENODEV;
 	sidra_recovery_lose_failed(sdev);
@@ -138,7 +159,7 @@ static void sidra_recovery_work(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, recovery.work);
 
-	scoped_guard(mutex, &sdev->lock) {
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		sidra_recover(sdev);
 		/* If the device was isolated meanwhile, the work runs again. */
 		WRITE_ONCE(sdev->recovery.requested, READ_ONCE(sdev->isolated) && !sdev->stopped);
@@ -168,7 +189,7 @@ static bool sidra_recovery_stop_chip(struct sidra_device *sdev)
 	unsigned long number;
 	u32 slot;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	sidra_recovery_revoke_all(sdev);
 	sidra_map_show_local(sdev, false);
 	guard(mutex)(&sdev->master_lock);
@@ -214,6 +235,7 @@ static void sidra_recovery_drain(struct sidra_device *sdev)
 	       sidra_chip_answers(sdev))
 		usleep_range(200, 1000);
 	/* If it fails, the check after the reset finds out */
+	guard(mutex)(&sdev->chip.admin_lock);
 	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);
 }
 
@@ -222,7 +244,7 @@ void sidra_suspend_device(struct sidra_device *sdev)
 	bool back;
 	u32 slot;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	sidra_recovery_lose_failed(sdev);
 	if (!sdev->stopped && !sdev->link_gone)
 		sidra_recovery_drain(sdev);
@@ -244,7 +266,7 @@ int sidra_resume_device(struct sidra_device *sdev)
 {
 	u32 slot;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held_write(&sdev->reset_lock);
 	if (sidra_chip_wait_ready(sdev, SIDRA_RESET_TIMEOUT_MS)) {
 		drm_err(&sdev->drm,
 			"the chip is not ready after a suspend or bus reset: calls fail with -ENODEV until it is\n");

@@ -2,9 +2,10 @@
 /*
  * Recovery of contexts and of the device. Whoever finds that the chip does not do what it was told
  * makes sure that no DMA reaches memory which is about to be freed (sidra_quiesce(), sidra_admin(),
- * and sidra_isolate_device() for fences), and requests a recovery. A work item then does the rest
- * under sidra_device.lock: contexts and device are reset, and their owners are told. Calls wait for
- * it before they begin and before they return.
+ * and sidra_isolate_device() for fences), and requests a recovery. A work item then does the rest,
+ * while nobody is in a call: contexts and device are reset, and their owners are told. Calls wait
+ * for it before they begin and before they return. The functions from sidra_recover() on are called
+ * under sidra_device.reset_lock, held exclusively.
  */
 #ifndef __SIDRA_RECOVERY_H__
 #define __SIDRA_RECOVERY_H__
@@ -25,9 +26,15 @@ static inline void sidra_recovery_request(struct sidra_device *sdev)
 }
 
 /*
+ * Requests a recovery if the link was lost, or has come back. Returns whether one was requested,
+ * now or earlier. Under sidra_device.reset_lock.
+ */
+bool sidra_recovery_request_if_needed(struct sidra_device *sdev);
+
+/*
  * Checks the link, and does what was requested: contexts that the chip has reset are lost, an
  * isolated device is reset, and so is one whose link was lost or has come back. Returns 0, or
- * -ENODEV while the link is gone; every context is lost then. The caller holds sidra_device.lock.
+ * -ENODEV while the link is gone; every context is lost then.
  */
 int sidra_recover(struct sidra_device *sdev);
 
@@ -36,7 +43,7 @@ void sidra_enable_device(struct sidra_device *sdev);
 
 /*
  * Resets the chip, with bus mastering off meanwhile. Every context is lost, with @cause in the
- * fault records. On return no earlier work is in flight. The caller holds sidra_device.lock.
+ * fault records. On return no earlier work is in flight.
  */
 void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause);
 

@@ -17,7 +17,7 @@ bool sidra_reset_chip(struct sidra_device *sdev);
 
 /*
  * For a chip that does not do what it was told, and for a fence whose deadline passed long ago,
- * while sidra_device.lock is held by somebody who may wait for that fence: takes only locks that a
+ * while somebody who may wait for that fence holds a lock of the driver: takes only locks that a
  * fence may depend on. Afterwards no DMA of the chip reaches memory, until sidra_recover() has
  * reset the device, which the caller requests.
  */

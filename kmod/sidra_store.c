@@ -4,10 +4,27 @@
 #include "sidra_admin.h"
 #include "sidra_chip.h"
 #include "sidra_device.h"
+#include "sidra_mutex.h"
 #include "sidra_report.h"
 #include "sidra_store.h"
 
 #define HEADERS_MAX	1024u	/* in one XBAR_READ */
+
+/* Waits for the lock, and for a command in progress, until a fatal signal comes. */
+static struct sidra_mutex __no_context_analysis sidra_store_lock(struct sidra_device *sdev)
+{
+	struct sidra_mutex held = sidra_mutex_lock(&sdev->store.lock);
+
+	if (held.error)
+		return held;
+	held.error = sidra_admin_await_turn(sdev);
+	if (held.error)
+		mutex_unlock(held.lock);
+	return held;
+}
+
+DEFINE_CLASS(sidra_store, struct sidra_mutex, sidra_mutex_unlock(&_T), sidra_store_lock(sdev),
+	     struct sidra_device *sdev)
 
 /* ---- NVM and cells by admin commands ---- */
 
@@ -84,11 +101,12 @@ static int sidra_store_copy_headers(struct sidra_device *sdev, u32 first, u32 co
 {
 	int ret;
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_read)(&sdev->reset_lock);
 	if (sdev->held)
 		return -EAGAIN;
 	if (sdev->stopped || sdev->link_gone)
 		return -ENODEV;
+	guard(mutex)(&sdev->chip.admin_lock);
 	memset(sdev->chip.headers, 0, count * sizeof(*to));
 	ret = sidra_admin_raw(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.headers_bus, count);
 	if (ret)
@@ -251,7 +269,7 @@ static void sidra_store_release_if_unused(struct sidra_device *sdev, struct sidr
 	bool erased;
 	u32 i;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&store->lock);
 	if (object->handles || object->descriptors)
 		return;
 	if (!object->gone) {
@@ -306,6 +324,9 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 
 	if (needed > store->xbars.total)
 		return ERR_PTR(-ENOSPC);
+	CLASS(sidra_store, held)(sdev);
+	if (held.error)
+		return ERR_PTR(held.error);
 	ret = sidra_store_erase_marked(sdev, true);
 	if (ret)
 		return ERR_PTR(ret);
@@ -330,14 +351,28 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 	return object;
 }
 
+void sidra_store_get_handle(struct sidra_device *sdev, struct sidra_object *object)
+{
+	guard(mutex)(&sdev->store.lock);
+	object->handles++;
+}
+
+void sidra_store_get_descriptor(struct sidra_device *sdev, struct sidra_object *object)
+{
+	guard(mutex)(&sdev->store.lock);
+	object->descriptors++;
+}
+
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object)
 {
+	guard(mutex)(&sdev->store.lock);
 	object->handles--;
 	sidra_store_release_if_unused(sdev, object);
 }
 
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object)
 {
+	guard(mutex)(&sdev->store.lock);
 	object->descriptors--;
 	sidra_store_release_if_unused(sdev, object);
 }
@@ -349,8 +384,8 @@ static u32 sidra_store_rows_of(const struct sidra_object *object, u32 tile)
 	return min(SIDRA_XBAR_ROWS, object->rows - tile / columns * SIDRA_XBAR_ROWS);
 }
 
-int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
-			 u32 *total)
+static int sidra_store_count_rows(struct sidra_device *sdev, struct sidra_object *object,
+				  u32 *programmed, u32 *total)
 {
 	const struct sidra_hw_xbar *headers;
 	u32 at, length, i;
@@ -375,11 +410,21 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
 	return 0;
 }
 
+int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
+			 u32 *total)
+{
+	CLASS(sidra_store, held)(sdev);
+	return held.error ?: sidra_store_count_rows(sdev, object, programmed, total);
+}
+
 int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
 		       struct sidra_hw_xbar_report *report)
 {
 	int ret;
 
+	CLASS(sidra_store, held)(sdev);
+	if (held.error)
+		return held.error;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
 	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus,
 			  1);
@@ -399,9 +444,12 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 	u32 programmed, total;
 	int ret;
 
+	CLASS(sidra_store, held)(sdev);
+	if (held.error)
+		return held.error;
 	if (sidra_nvm_find_uid(&sdev->store.nvm, object->uid) >= 0)
 		return -EEXIST;
-	ret = sidra_store_progress(sdev, object, &programmed, &total);
+	ret = sidra_store_count_rows(sdev, object, &programmed, &total);
 	if (ret)
 		return ret;
 	if (programmed != total)
@@ -430,13 +478,33 @@ static int sidra_store_find_visible(const struct sidra_nvm *nvm, u32 owner, cons
 	return number < 0 || sidra_nvm_visible(&nvm->entries[number], user) ? number : -ENOENT;
 }
 
+/* Returns a copy of what is kept with an entry. */
+static void *sidra_store_read_data(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
+{
+	void *data = kvmalloc(entry->data_size ?: 1, GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!data)
+		return ERR_PTR(-ENOMEM);
+	ret = sidra_store_nvm_read(sdev, entry->data_offset, data, entry->data_size);
+	if (!ret)
+		return data;
+	kvfree(data);
+	return ERR_PTR(ret);
+}
+
 int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
-		     const struct sidra_nvm_user *user, struct sidra_object **object)
+		     const struct sidra_nvm_user *user, struct sidra_object **object, void **data,
+		     u64 *size)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = sidra_store_find_visible(&store->nvm, owner, name, user);
 	struct sidra_object *found;
+	int number;
 
+	CLASS(sidra_store, held)(sdev);
+	if (held.error)
+		return held.error;
+	number = sidra_store_find_visible(&store->nvm, owner, name, user);
 	if (number < 0)
 		return number;
 	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user))
@@ -444,18 +512,26 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 	found = sidra_store_find_object(store, store->nvm.entries[number].uid);
 	if (!found || found->damaged)
 		return -EIO;
+	*data = sidra_store_read_data(sdev, &store->nvm.entries[number]);
+	if (IS_ERR(*data))
+		return PTR_ERR(*data);
+	*size = store->nvm.entries[number].data_size;
 	found->handles++;
 	*object = found;
-	return number;
+	return 0;
 }
 
 int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
 		       const struct sidra_nvm_user *user)
 {
 	struct sidra_store *store = &sdev->store;
-	int number = sidra_store_find_visible(&store->nvm, owner, name, user), ret;
 	struct sidra_object *object;
+	int number, ret;
 
+	CLASS(sidra_store, held)(sdev);
+	if (held.error)
+		return held.error;
+	number = sidra_store_find_visible(&store->nvm, owner, name, user);
 	if (number < 0)
 		return number;
 	if (!user->admin && user->uid != owner)
@@ -470,15 +546,6 @@ int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, b
 	if (object)
 		sidra_store_release_if_unused(sdev, object);
 	return 0;
-}
-
-int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data)
-{
-	const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[number];
-
-	return entry->data_size ?
-		sidra_store_nvm_read(sdev, entry->data_offset, data, entry->data_size) :
-		0;
 }
 
 /* ---- Start and end ---- */
@@ -567,7 +634,7 @@ int sidra_store_init(struct sidra_device *sdev)
 	struct sidra_store *store = &sdev->store;
 	int ret;
 
-	lockdep_assert_held(&sdev->lock);
+	guard(mutex)(&store->lock);
 	INIT_LIST_HEAD(&store->objects);
 	ret = sidra_xbars_init(&store->xbars, sidra_xbars_of(info), info->xbars_per_cu);
 	if (ret)
@@ -589,6 +656,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 	struct sidra_object *object, *next;
 	u32 i;
 
+	guard(mutex)(&store->lock);
 	if (!store->objects.next)
 		return;	/* never initialised */
 	for (i = 0; store->nvm.entries && i < SIDRA_NVM_ENTRIES; i++)

@@ -4,6 +4,7 @@
 #define __SIDRA_STORE_H__
 
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 
 #include "sidra_nvm.h"
@@ -14,7 +15,8 @@ struct sidra_user;
 
 /**
  * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers
- * to it. Protected by sidra_device.lock
+ * to it. Protected by sidra_store.lock; only @link, @handles and @descriptors change
+ * while something refers to it
  * @link: in sidra_store.objects
  * @user: who created it, and is charged for its crossbars; the owner of its name, if a former
  *        driver created it
@@ -28,7 +30,8 @@ struct sidra_user;
  * @handles: number of handles that refer to it
  * @descriptors: number of file descriptors that refer to it
  * @damaged: it has a name, but not all of its crossbars were found
- * @gone: the device was removed; only file descriptors keep the object
+ * @gone: the device was removed; only file descriptors keep the object; protected by
+ *        sidra_device.reset_lock
  */
 struct sidra_object {
 	struct list_head link;
@@ -45,7 +48,10 @@ struct sidra_object {
 };
 
 /**
- * struct sidra_store - all objects of a device; protected by sidra_device.lock
+ * struct sidra_store - all objects of a device
+ * @lock: protects the others, objects, and sidra_chip.bounce; the functions below take it, and if
+ *        it is not said otherwise return -EINTR if a fatal signal ends the wait for it. The caller
+ *        holds sidra_device.reset_lock
  * @nvm: directory of named objects
  * @xbars: which crossbars are free
  * @objects: struct sidra_object
@@ -54,6 +60,7 @@ struct sidra_object {
  * @unerased_count: number of these crossbars
  */
 struct sidra_store {
+	struct mutex lock;	/* of all of this */
 	struct sidra_nvm nvm;
 	struct sidra_xbars xbars;
 	struct list_head objects;
@@ -74,8 +81,12 @@ void sidra_store_fini(struct sidra_device *sdev);
  */
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
 					u32 rows, u32 cols, u32 encoding, const u32 *wanted);
+/* Takes one more reference for a handle, or for a file descriptor. Cannot fail. */
+void sidra_store_get_handle(struct sidra_device *sdev, struct sidra_object *object);
+void sidra_store_get_descriptor(struct sidra_device *sdev, struct sidra_object *object);
 /*
  * Drops a handle whose table entry was removed and quiesced. The last reference erases the cells.
+ * Cannot fail.
  */
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object);
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object);
@@ -89,21 +100,22 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 			const void *data, u64 size);
 /*
  * Opens an object by its owner and name with one more handle, if @rights are granted and it is not
- * damaged. Returns the number of its entry.
+ * damaged. @data: what is kept with it, which the caller frees with kvfree().
  */
 int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
-		     const struct sidra_nvm_user *user, struct sidra_object **object);
+		     const struct sidra_nvm_user *user, struct sidra_object **object, void **data,
+		     u64 *size);
 int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
 		       const struct sidra_nvm_user *user);
-int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data);
 
 /* Counts the tile rows that hold weights of this object, and all of its tile rows. */
 int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
 			 u32 *total);
 /*
- * Reads the headers of all crossbars. Takes sidra_device.lock for each XBAR_READ; the caller must
- * not hold it. Returns the number of bytes, or -EAGAIN, -ENODEV, -EIO, -ETIMEDOUT. A failure never
- * resets the device, because monitoring is no reason for a reset.
+ * Reads the headers of all crossbars. Takes sidra_device.reset_lock for each XBAR_READ, and not
+ * sidra_store.lock; the caller must not hold them. Returns the number of bytes, or -EAGAIN,
+ * -ENODEV, -EIO, -ETIMEDOUT. A failure never resets the device, because monitoring is no reason for
+ * a reset.
  */
 int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers);
 /* Reads the programming report of a tile; -EIO; -EOPNOTSUPP if the chip is too old. */

@@ -515,9 +515,9 @@ bool sidra_submit_late(struct sidra_queue *queue)
 }
 
 /*
- * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under
- * that lock, and so its holder may wait for this very fence. As a last resort the device is
- * isolated without the lock.
+ * The device's watchdog stops the queue, under sidra_ctx.lock. But memory is allocated under that
+ * lock, and so its holder may wait for this very fence. As a last resort the device is isolated
+ * without the lock.
  */
 static void sidra_submit_watchdog(struct work_struct *work)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Attributes that tools read without opening the device (docs/abi/sysfs-class-sidra). No reader
- * takes sidra_device.lock, whose holder may wait for the chip.
+ * waits for a lock whose holder may wait for the chip.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -18,6 +18,7 @@ static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&vm->ref);
+	mutex_init(&vm->lock);
 	vm->sdev = sdev;
 	INIT_LIST_HEAD(&vm->ctxs);
 	xa_init(&vm->bindings);
@@ -32,7 +33,7 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 {
 	struct sidra_bo *bo = to_sidra_bo(binding->obj);
 
-	lockdep_assert_held(&vm->sdev->lock);
+	lockdep_assert_held(&vm->lock);
 	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
 	sidra_mmu_unmap(vm, binding->va, binding->size);
 	/* After the unmap was acknowledged: this may free the memory */
@@ -40,28 +41,45 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 	kfree(binding);
 }
 
+void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj)
+{
+	struct sidra_binding *binding;
+	unsigned long index, page;
+	struct sidra_vm *vm;
+
+	sidra_vm_for_each(vms, index, vm) {
+		guard(mutex)(&vm->lock);
+		xa_for_each(&vm->bindings, page, binding)
+			if (binding->obj == obj)
+				sidra_binding_drop(vm, binding);
+	}
+}
+
 static void sidra_vm_destroy(struct sidra_vm *vm)
 {
 	struct sidra_binding *binding;
 	unsigned long page;
 
-	lockdep_assert_held(&vm->sdev->lock);
+	lockdep_assert_held(&vm->lock);
 	if (vm->dead)
 		return;
 	xa_for_each(&vm->bindings, page, binding)
 		sidra_binding_drop(vm, binding);
 	xa_destroy(&vm->bindings);
 	sidra_mmu_fini(vm);
-	list_del(&vm->link);
+	xa_erase(&vm->sdev->vms, vm->id);
 	vm->dead = true;
 }
 
 void sidra_vm_destroy_device(struct sidra_device *sdev)
 {
-	struct sidra_vm *vm, *next;
+	unsigned long id;
+	struct sidra_vm *vm;
 
-	list_for_each_entry_safe(vm, next, &sdev->vms, link)
+	sidra_vm_for_each(&sdev->vms, id, vm) {
+		guard(mutex)(&vm->lock);
 		sidra_vm_destroy(vm);
+	}
 }
 
 void sidra_vm_destroy_file(struct sidra_file *sfile)
@@ -70,13 +88,27 @@ void sidra_vm_destroy_file(struct sidra_file *sfile)
 	struct sidra_vm *vm;
 	unsigned long handle;
 
-	xa_for_each(&sfile->vms, handle, vm) {
-		scoped_guard(mutex, &sdev->lock) {
+	guard(rwsem_read)(&sdev->reset_lock);
+	sidra_vm_for_each(&sfile->vms, handle, vm) {
+		scoped_guard(mutex, &vm->lock)
 			sidra_vm_destroy(vm);
-			xa_erase(&sfile->vms, handle);
-		}
+		xa_erase(&sfile->vms, handle);
 		sidra_vm_put(vm);
 	}
+}
+
+/* Enters it into the tables of file and device. */
+static int sidra_vm_publish(struct sidra_file *sfile, struct sidra_vm *vm)
+{
+	int ret = xa_alloc(&sfile->sdev->vms, &vm->id, vm, xa_limit_32b, GFP_KERNEL_ACCOUNT);
+
+	if (ret)
+		return ret;
+	ret = xa_alloc_cyclic(&sfile->vms, &vm->handle, vm, SIDRA_HANDLE_LIMIT, &sfile->next_vm,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		xa_erase(&sfile->sdev->vms, vm->id);
+	return min(ret, 0);
 }
 
 int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -91,20 +123,18 @@ int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	if (args->flags)
 		return -EINVAL;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, NULL);
 	if (call.error)
 		return call.error;
 	vm = sidra_vm_create(sdev);
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
-	ret = xa_alloc_cyclic(&sfile->vms, &vm->handle, vm, SIDRA_HANDLE_LIMIT, &sfile->next_vm,
-			      GFP_KERNEL_ACCOUNT);
-	if (ret < 0) {
+	ret = sidra_vm_publish(sfile, vm);
+	if (ret) {
 		sidra_mmu_fini(vm);
 		sidra_vm_put(vm);
 		return ret;
 	}
-	list_add_tail(&vm->link, &sdev->vms);
 	args->vm = vm->handle;
 	return 0;
 }
@@ -122,7 +152,7 @@ int sidra_vm_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	if (!vm)
 		return -ENOENT;
 
-	CLASS(sidra_lock, locked)(sdev);
+	CLASS(sidra_lock, locked)(sdev, &vm->lock);
 	if (locked.error)
 		return locked.error;
 	if (vm->dead)

@@ -31,10 +31,11 @@ struct sidra_binding {
 };
 
 /**
- * struct sidra_vm - an address space; protected by sidra_device.lock where nothing else is said
+ * struct sidra_vm - an address space; protected by @lock where nothing else is said
+ * @lock: of the address space
  * @ref: held by the file's table, by contexts, and by calls in progress
  * @sdev: the device; constant
- * @link: in sidra_device.vms while it is not @dead
+ * @id: its place in sidra_device.vms while it is not @dead
  * @handle: its handle in the file; constant
  * @dead: it was destroyed; only this struct is left
  * @ctxs: contexts that use it, struct sidra_ctx by vm_link
@@ -46,9 +47,10 @@ struct sidra_binding {
  * @bindings: struct sidra_binding by page of the address that BIND returned
  */
 struct sidra_vm {
+	struct mutex lock;	/* of the address space */
 	struct kref ref;
 	struct sidra_device *sdev;
-	struct list_head link;
+	u32 id;
 	u32 handle;
 	bool dead;
 	struct list_head ctxs;
@@ -60,7 +62,10 @@ struct sidra_vm {
 
 static inline void sidra_vm_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct sidra_vm, ref));
+	struct sidra_vm *vm = container_of(ref, struct sidra_vm, ref);
+
+	mutex_destroy(&vm->lock);
+	kfree(vm);
 }
 
 static inline struct sidra_vm *sidra_vm_get(struct sidra_vm *vm)
@@ -77,6 +82,26 @@ static inline void sidra_vm_put(struct sidra_vm *vm)
 
 DEFINE_FREE(sidra_vm, struct sidra_vm *, sidra_vm_put(_T))
 
+/*
+ * Returns the first address space at or after @index with a reference, and its index, or NULL if
+ * there is none. @vms: those of a file by handle, or of the device by id.
+ */
+static inline struct sidra_vm *sidra_vm_next(struct xarray *vms, unsigned long *index)
+{
+	struct sidra_vm *vm;
+
+	xa_lock(vms);
+	vm = xa_find(vms, index, ULONG_MAX, XA_PRESENT);
+	if (vm)
+		sidra_vm_get(vm);
+	xa_unlock(vms);
+	return vm;
+}
+
+/* Calls the block for each; a break or return out of it would keep the reference. */
+#define sidra_vm_for_each(vms, index, vm) \
+	for ((index) = 0; ((vm) = sidra_vm_next((vms), &(index))); (index)++, sidra_vm_put(vm))
+
 /* Returns the address space with a reference, or NULL if the file has no such handle. */
 static inline struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle)
 {
@@ -92,9 +117,12 @@ static inline struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handl
 
 /*
  * Removes a binding: clears its page table entries, waits until the chip no longer uses them, and
- * drops the buffer.
+ * drops the buffer. Under sidra_vm.lock.
  */
 void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding);
+
+/* Removes all bindings of a buffer from the address spaces; see sidra_vm_next(). */
+void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj);
 
 /* Destroys all address spaces of the device, or of a file. No context uses them any more. */
 void sidra_vm_destroy_device(struct sidra_device *sdev);

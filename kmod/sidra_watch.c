@@ -80,41 +80,55 @@ static bool sidra_watch_plausible(struct sidra_queue *queue)
 	       (queue->kind != SIDRA_QUEUE_KERNEL || timeline <= READ_ONCE(queue->reserved));
 }
 
-static void sidra_watch_check_queues(struct sidra_device *sdev)
+/* Whether a queue has work and stands still, and whether one has moved. */
+struct sidra_watched {
+	bool asleep, moved;
+};
+
+static void sidra_watch_check_queue(struct sidra_ctx *ctx, struct sidra_queue *queue,
+				    struct sidra_watched *watched)
 {
-	bool asleep = sidra_irq_sleepers(sdev), moved = false;
-	unsigned long number;
+	struct sidra_device *sdev = ctx->sdev;
+	u64 before = queue->watch.progress;
+	bool still;
+
+	if (!sidra_watch_plausible(queue) && !sidra_point_stopped(&queue->point)) {
+		drm_warn(&sdev->drm,
+			 "queue %u of context %u: impossible state %u or position %llu: stopped\n",
+			 queue->number, queue->slot, sidra_point_run_state(&queue->point),
+			 sidra_point_timeline(&queue->point));
+		sidra_queue_time_out(ctx, queue);
+		return;
+	}
+	still = sidra_watch_stands_still(queue);
+	watched->asleep |= still;
+	watched->moved |= queue->watch.progress != before;
+	if ((sidra_submit_late(queue) || (still && sidra_watch_overdue(queue))) &&
+	    !sidra_recovery_request_if_needed(sdev) && !sdev->link_gone)
+		sidra_queue_time_out(ctx, queue);
+}
+
+static void sidra_watch_check_all(struct sidra_device *sdev)
+{
+	struct sidra_watched watched = { .asleep = sidra_irq_sleepers(sdev) };
 	u32 slot;
 
-	lockdep_assert_held(&sdev->lock);
+	lockdep_assert_held(&sdev->reset_lock);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
-		struct sidra_ctx *ctx = sdev->ctxs[slot];
+		struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_at(sdev, slot);
 		struct sidra_queue *queue;
+		unsigned long number;
 
-		if (!ctx || ctx->lost)
+		if (!ctx)
 			continue;
-		xa_for_each(&ctx->queues, number, queue) {
-			u64 before = queue->watch.progress;
-			bool still;
-
-			if (!sidra_watch_plausible(queue) && !sidra_point_stopped(&queue->point)) {
-				drm_warn(&sdev->drm,
-					 "queue %lu of context %u: impossible state %u or position %llu: stopped\n",
-					 number, slot, sidra_point_run_state(&queue->point),
-					 sidra_point_timeline(&queue->point));
-				sidra_queue_time_out(ctx, queue);
-				continue;
-			}
-			still = sidra_watch_stands_still(queue);
-			asleep |= still;
-			moved |= queue->watch.progress != before;
-			if ((sidra_submit_late(queue) || (still && sidra_watch_overdue(queue))) &&
-			    !sidra_recover(sdev) && !ctx->lost)
-				sidra_queue_time_out(ctx, queue);
-		}
+		guard(mutex)(&ctx->lock);
+		if (ctx->lost)
+			continue;
+		xa_for_each(&ctx->queues, number, queue)
+			sidra_watch_check_queue(ctx, queue, &watched);
 	}
-	if (asleep && !moved)
-		sidra_recover(sdev);
+	if (watched.asleep && !watched.moved)
+		sidra_recovery_request_if_needed(sdev);
 }
 
 static void sidra_watch_work(struct work_struct *work)
@@ -122,10 +136,10 @@ static void sidra_watch_work(struct work_struct *work)
 	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device,
 						 watch_work);
 
-	guard(mutex)(&sdev->lock);
+	guard(rwsem_read)(&sdev->reset_lock);
 	/* A recovery that was requested comes first. */
 	if (!sdev->stopped && !READ_ONCE(sdev->recovery.requested))
-		sidra_watch_check_queues(sdev);
+		sidra_watch_check_all(sdev);
 	sidra_watch(sdev);
 }
 

@@ -7,7 +7,7 @@
 #define SIDRA_WATCH_PERIOD_MS	250
 
 /**
- * struct sidra_queue_watch - the watchdog's data about a queue; protected by sidra_device.lock
+ * struct sidra_queue_watch - the watchdog's data about a queue; protected by sidra_ctx.lock
  * @progress: last value of its state page
  * @stalled_checks: consecutive checks that found work and no progress
  * @clock_start: device time when that became suspicious
@@ -20,14 +20,10 @@ struct sidra_queue_watch {
 };
 
 void sidra_watch_init(struct sidra_device *sdev);
-/*
- * Starts the watchdog after a queue was created; it runs as long as there are queues. Under
- * sidra_device.lock.
- */
+/* Starts the watchdog after a queue was created; it runs as long as there are queues. */
 static inline void sidra_watch(struct sidra_device *sdev)
 {
-	lockdep_assert_held(&sdev->lock);
-	if (sdev->queue_count)
+	if (atomic_read(&sdev->queue_count))
 		queue_delayed_work(sdev->wq, &sdev->watch_work,
 				   msecs_to_jiffies(SIDRA_WATCH_PERIOD_MS));
 }

@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 #include <linux/uuid.h>
 
+#include "sidra_admin.h"
 #include "sidra_args.h"
 #include "sidra_call.h"
 #include "sidra_chip.h"
@@ -70,7 +71,7 @@ static u32 sidra_weights_hardware_rights(u32 rights)
 	       (rights & SIDRA_WEIGHTS_READBACK ? SIDRA_HW_WEIGHTS_READBACK : 0);
 }
 
-/* ---- Handles; the caller holds sidra_device.lock ---- */
+/* ---- Handles; the caller holds sidra_ctx.lock ---- */
 
 /*
  * Creates a handle in the context. Takes over the caller's reference to the object, also on
@@ -123,7 +124,7 @@ void sidra_weights_drop_all(struct sidra_ctx *ctx)
 	struct sidra_weights_handle *handle;
 	unsigned long index;
 
-	lockdep_assert_held(&ctx->sdev->lock);
+	sidra_ctx_assert_held(ctx);
 	xa_for_each(&ctx->weights, index, handle)
 		sidra_weights_drop(ctx, index, handle);
 }
@@ -179,7 +180,8 @@ static int sidra_weights_return_data(u64 to, u64 room, const void *data, u64 siz
 static int sidra_weights_install_taken(struct sidra_ctx *ctx, struct sidra_object *object,
 				       u32 rights, u32 *index, int ret)
 {
-	guard(mutex)(&ctx->sdev->lock);
+	guard(rwsem_read)(&ctx->sdev->reset_lock);
+	guard(mutex)(&ctx->lock);
 	if (!ret)
 		ret = sidra_ctx_usable(ctx);
 	if (!ret && object->gone)
@@ -220,7 +222,7 @@ static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev,
 
 /* ---- Calls ---- */
 
-/* Looks a handle up in a usable context; valid while sidra_device.lock is held. */
+/* Looks a handle up in a usable context; valid while sidra_ctx.lock is held. */
 static struct sidra_weights_handle *sidra_weights_find_handle(struct sidra_ctx *ctx, u32 index)
 {
 	struct sidra_weights_handle *handle;
@@ -255,7 +257,7 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (IS_ERR(wanted))
 		return PTR_ERR(wanted);
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
@@ -300,7 +302,7 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	entry.mode = args->mode;
 	entry.created_s = ktime_get_real_seconds();
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	handle = sidra_weights_find_handle(ctx, args->index);
@@ -318,22 +320,11 @@ static int sidra_weights_take_named(struct sidra_ctx *ctx, u32 owner, const char
 				    struct sidra_object **object, void **kept, u64 *size)
 {
 	const struct sidra_nvm_user user = sidra_weights_caller();
-	struct sidra_device *sdev = ctx->sdev;
-	int number, ret;
+	int ret;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
-	if (ret)
-		return ret;
-	number = sidra_store_open(sdev, owner, name, rights, &user, object);
-	if (number < 0)
-		return number;
-	*size = sdev->store.nvm.entries[number].data_size;
-	*kept = kvmalloc(*size ?: 1, GFP_KERNEL_ACCOUNT);
-	ret = *kept ? sidra_store_read_data(sdev, number, *kept) : -ENOMEM;
-	if (ret)
-		sidra_store_put_handle(sdev, *object);
-	return ret;
+	return ret ?: sidra_store_open(ctx->sdev, owner, name, rights, &user, object, kept, size);
 }
 
 int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -398,7 +389,7 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (ret)
 		return ret;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, NULL);
 	return call.error ?:
 		sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
 }
@@ -409,6 +400,7 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_weights_handle *handle;
+	int ret;
 
 	if (args->flags || args->pad)
 		return -EINVAL;
@@ -416,14 +408,16 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	if (!ctx)
 		return -ENOENT;
 
-	CLASS(sidra_lock, locked)(sdev);
+	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	handle = ctx->dead ? NULL : xa_load(&ctx->weights, args->index);
 	if (!handle)
 		return -ENOENT;
-	sidra_weights_drop(ctx, args->index, handle);
-	return 0;
+	ret = sidra_admin_await_turn(sdev);
+	if (!ret)
+		sidra_weights_drop(ctx, args->index, handle);
+	return ret;
 }
 
 /* ---- File descriptors for objects ---- */
@@ -441,7 +435,7 @@ static int sidra_weights_share_release(struct inode *inode, struct file *filp)
 	struct sidra_share *share = filp->private_data;
 	struct sidra_device *sdev = share->sdev;
 
-	scoped_guard(mutex, &sdev->lock)
+	scoped_guard(rwsem_read, &sdev->reset_lock)
 		sidra_store_put_descriptor(sdev, share->object);
 	kvfree(share->data);
 	kfree(share);
@@ -459,7 +453,7 @@ static int sidra_weights_take_shared(struct sidra_ctx *ctx, u32 index, struct si
 {
 	struct sidra_weights_handle *handle;
 
-	CLASS(sidra_call, call)(ctx->sdev);
+	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	handle = sidra_weights_find_handle(ctx, index);
@@ -468,7 +462,7 @@ static int sidra_weights_take_shared(struct sidra_ctx *ctx, u32 index, struct si
 	if (share->rights & ~handle->rights)
 		return -EACCES;
 	share->object = handle->object;
-	share->object->descriptors++;
+	sidra_store_get_descriptor(ctx->sdev, handle->object);
 	return 0;
 }
 
@@ -484,7 +478,7 @@ static int sidra_weights_share_file(struct sidra_ctx *ctx, u32 index, struct sid
 	fd = anon_inode_getfd("[sidra-weights]", &share_fops, share, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	scoped_guard(mutex, &sdev->lock)
+	scoped_guard(rwsem_read, &sdev->reset_lock)
 		sidra_store_put_descriptor(sdev, share->object);
 	drm_dev_put(&sdev->drm);
 	return fd;
@@ -526,10 +520,10 @@ static int sidra_weights_take_handle(struct sidra_ctx *ctx, struct sidra_object 
 {
 	int ret;
 
-	CLASS(sidra_call, call)(ctx->sdev);
+	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (!ret)
-		object->handles++;
+		sidra_store_get_handle(ctx->sdev, object);
 	return ret;
 }
 
@@ -603,7 +597,7 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct sidra_ioctl_
 	u32 count;
 	int ret;
 
-	CLASS(sidra_call, call)(ctx->sdev);
+	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	handle = sidra_weights_find_handle(ctx, args->index);
@@ -680,7 +674,7 @@ static int sidra_weights_list_named(struct sidra_device *sdev, u32 *cursor, u32 
 	const struct sidra_nvm_user user = sidra_weights_caller();
 	u32 found = 0;
 
-	CLASS(sidra_call, call)(sdev);
+	CLASS(sidra_call, call)(sdev, &sdev->store.lock);
 	if (call.error)
 		return call.error;
 	for (; *cursor < SIDRA_NVM_ENTRIES && found < count; (*cursor)++) {
@@ -725,7 +719,7 @@ static int sidra_weights_report_tile(struct sidra_ctx *ctx, u32 index, u32 tile,
 	struct sidra_weights_handle *handle;
 	int ret;
 
-	CLASS(sidra_call, call)(ctx->sdev);
+	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	handle = sidra_weights_find_handle(ctx, index);

@@ -5,7 +5,7 @@
 
 struct sidra_ctx;
 
-/* Drops all handles of a context. The caller holds sidra_device.lock. */
+/* Drops all handles of a context. The caller holds sidra_ctx.lock. */
 void sidra_weights_drop_all(struct sidra_ctx *ctx);
 
 #endif

@@ -90,7 +90,10 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	fake->inode.i_mapping = &fake->inode.i_data;
 	sdev->pdev = &fake->pdev;
 	sdev->drm.anon_inode = &fake->inode;
-	mutex_init(&sdev->lock);
+	init_rwsem(&sdev->reset_lock);
+	spin_lock_init(&sdev->ctxs_lock);
+	mutex_init(&sdev->chip.admin_lock);
+	mutex_init(&sdev->coredump.lock);
 	mutex_init(&sdev->map_lock);
 	mutex_init(&sdev->master_lock);
 	init_waitqueue_head(&sdev->held_wait);

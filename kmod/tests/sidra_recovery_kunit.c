@@ -130,6 +130,7 @@ static struct sidra_ctx *add_context(struct kunit *test, struct sidra_device *sd
 	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	mutex_init(&ctx->lock);
 	ctx->sdev = sdev;
 	ctx->slot = slot;
 	xa_init(&ctx->queues);
@@ -222,7 +223,7 @@ static void chip_quiesce_ends(struct kunit *test)
 		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
 	thread = start_chip(test, chip);
 
-	scoped_guard(mutex, &sdev->lock) {
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		int ret = sidra_quiesce(chip->ctx, scene->op, 0, 0);
 
 		KUNIT_EXPECT_EQ(test, ret, scene->level == COMMAND ? 0 : -ESTALE);
@@ -261,7 +262,7 @@ static void chip_admin_gives_up(struct kunit *test)
 	chip->fake = fake_device(test);
 	sdev = &chip->fake->sdev;
 	thread = start_chip(test, chip);
-	scoped_guard(mutex, &sdev->lock) {
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		KUNIT_EXPECT_EQ(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO);
 		KUNIT_EXPECT_TRUE(test, sdev->isolated);
 		KUNIT_EXPECT_FALSE(test, chip->fake->command & PCI_COMMAND_MASTER);

@@ -208,14 +208,14 @@ static void look_at_deadline(struct bench *bench)
 	sidra_submit_watchdog(&bench->queue->watchdog.work);
 }
 
-/* The holder of sidra_device.lock may wait for memory, and reclaim for the fence. */
+/* The holder of a lock may wait for memory, and reclaim for the fence. */
 static void submit_deadline_needs_no_lock(struct kunit *test)
 {
 	struct bench *bench = start(test);
 	struct sidra_job *job = submit_after(test, bench, NULL, 1, 0);
 	void __iomem *regs = bench->sdev->chip.regs;
 
-	guard(mutex)(&bench->sdev->lock);
+	guard(rwsem_write)(&bench->sdev->reset_lock);
 	look_at_deadline(bench);
 	KUNIT_EXPECT_FALSE(test, sidra_submit_late(bench->queue));
 	writeq(2 * NSEC_PER_SEC, regs + SIDRA_REG_CLOCK);
