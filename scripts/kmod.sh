@@ -8,7 +8,7 @@
 #                      contexts of sparse, which do not understand guard()
 #   smatch             what smatch finds, if SMATCH names its repository: no Debian has it, so it is fetched once, and compiled
 #   checkpatch         the kernel's own opinion of its style, with --strict and the kernel's limit of line lengths
-#   kernel-doc         the comments of the driver's headers describe each member and each parameter
+#   kernel-doc         the comments of the driver's headers and of uapi/ describe each member and each parameter
 #   cycles             no two sources of the driver depend on each other, directly or through others (scripts/kmod_cycles.py)
 #   sid                it builds for what comes next: told, but never a failure; nobody here decides what goes into sid, or whether it can
 #                      be reached
@@ -200,20 +200,20 @@ suite() { # name, suites, packages, variables of make
 
 checkpatch() {
     # It leaves a file in the folder where it runs. British spelling is none of its business. Events of traces have the format that all of the
-    # kernel's have. Headers that firmware, model and programs read, too, have the types of C, no macros of the kernel, lists as macros, and
-    # longer lines.
+    # kernel's have. The headers in uapi/ are read by firmware, model and programs, too. So they have the types of C, no macros of the kernel
+    # such as BIT(), assertions of C and C++ (in capitals), and a list of registers as a macro, which names its argument more than once.
     local run=(xargs -0 -n 8 -P "$JOBS" "$root/scripts/checkpatch.pl" --no-tree --quiet --no-summary --terse --show-types --strict)
     (
         cd "$results" || exit
         printf '%s\0' "$OLDPWD"/kmod/{,tests/}*.[ch] | grep -zv sidra_trace.h | "${run[@]}" --ignore TYPO_SPELLING -f
         printf '%s\0' "$OLDPWD"/kmod/sidra_trace.h | "${run[@]}" --ignore OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f
         printf '%s\0' "$OLDPWD"/uapi/*.h |
-            "${run[@]}" --ignore TYPO_SPELLING,PREFER_KERNEL_TYPES,BIT_MACRO,COMPLEX_MACRO,MACRO_ARG_REUSE,CAMELCASE,LONG_LINE,LONG_LINE_COMMENT,BLOCK_COMMENT_STYLE -f
+            "${run[@]}" --ignore TYPO_SPELLING,PREFER_KERNEL_TYPES,BIT_MACRO,COMPLEX_MACRO,MACRO_ARG_REUSE,CAMELCASE -f
     ) 2>&1 | sed "s|^$PWD/||; "'/checkpatch.pl line/d; /^find: /d' # it looks for names with capitals in a kernel's headers
 }
 
 kernel_doc() {
-    "$root/scripts/kernel-doc" -none -Wall kmod/*.h 2>&1
+    "$root/scripts/kernel-doc" -none -Wall kmod/*.h uapi/*.h 2>&1
 }
 
 cycles() {

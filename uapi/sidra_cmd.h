@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Queue packets of a SIDRA chip: an application (user queue) or the driver (kernel queue) writes them into a ring, and a recorded command
- * buffer (CALL) consists of them.
+ * Queue packets of a SIDRA chip: an application (user queue) or the driver (kernel queue) writes
+ * them into a ring, and a recorded command buffer (CALL) consists of them.
  *
  * Rules
- * - A packet is 64 bytes, 64-byte aligned, little-endian. Every packet begins with struct sidra_cmd_header.
- * - Reserved fields, unknown flags and unknown opcodes must be zero/absent: the chip faults the queue otherwise.
- * - Addresses are device virtual addresses of the queue's context; strides, sizes and offsets are in bytes.
- * - Packets of a queue execute in order: each one sees the memory effects of all earlier ones of the same queue.
- *   Between queues only SEM_WAIT / SEM_SIGNAL (and the host) order anything.
- * - The packet at ring index i (64 bits, never wraps) has retired when the queue's timeline is greater than i.
- * - The chip copies a packet once, and checks and executes the copy; rewriting the packet afterwards changes nothing.
+ * - A packet is 64 bytes, 64-byte aligned, little-endian. Every packet begins with struct
+ *   sidra_cmd_header.
+ * - Reserved fields, unknown flags and unknown opcodes must be zero/absent: the chip faults the
+ *   queue otherwise.
+ * - Addresses are device virtual addresses of the queue's context; strides, sizes and offsets are
+ *   in bytes.
+ * - Packets of a queue execute in order: each one sees the memory effects of all earlier ones of
+ *   the same queue. Between queues only SEM_WAIT / SEM_SIGNAL (and the host) order anything.
+ * - The packet at ring index i (64 bits, never wraps) has retired when the queue's timeline is
+ *   greater than i.
+ * - The chip copies a packet once, and checks and executes the copy; rewriting the packet
+ *   afterwards changes nothing.
  * - f32 fields hold IEEE-754 binary32 bits.
  *
- * Conversion of a float to an integer, everywhere: rounds to nearest, ties to even, then saturates (to s32 where a zero point is added
- * afterwards, then to the type); NaN becomes 0. A NaN result is 0x7fc00000. If one of two operands is NaN, the result is NaN; a maximum or
- * minimum over a row or window ignores NaN.
+ * Conversion of a float to an integer, everywhere: rounds to nearest, ties to even, then saturates
+ * (to s32 where a zero point is added afterwards, then to the type); NaN becomes 0. A NaN result is
+ * 0x7fc00000. If one of two operands is NaN, the result is NaN; likewise a maximum or minimum over
+ * a row or window if an element is.
  */
 #ifndef SIDRA_CMD_H
 #define SIDRA_CMD_H
@@ -35,7 +41,8 @@ extern "C" {
 #define SIDRA_CMD_CALL_MAX		65536u		/* packets in one CALL */
 #define SIDRA_CMD_COPY_MAX		(1ull << 38)	/* bytes moved by one COPY or FILL */
 #define SIDRA_CMD_BATCH_MAX		65536u		/* vectors in one MVM */
-#define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* elements of a pooling window: kernel_h * kernel_w * channels */
+/* Elements of a pooling window: kernel_h * kernel_w * channels. */
+#define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)
 
 enum sidra_cmd_opcode {
 	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
@@ -60,6 +67,19 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_OPCODE_COUNT
 };
 
+/**
+ * enum sidra_cmd_type - types of elements
+ * @SIDRA_TYPE_U8: unsigned integer of 8 bits
+ * @SIDRA_TYPE_S8: signed integer of 8 bits
+ * @SIDRA_TYPE_S32: signed integer of 32 bits
+ * @SIDRA_TYPE_F32: IEEE-754 binary32
+ * @SIDRA_TYPE_S16: signed integer of 16 bits
+ * @SIDRA_TYPE_S64: signed integer of 64 bits
+ * @SIDRA_TYPE_BOOL: one byte: 0 is false, anything else true; the chip writes 0 and 1
+ * @SIDRA_TYPE_F16: IEEE-754 binary16
+ * @SIDRA_TYPE_BF16: the upper half of an f32
+ * @SIDRA_TYPE_COUNT: number of types
+ */
 enum sidra_cmd_type {
 	SIDRA_TYPE_U8	= 0,
 	SIDRA_TYPE_S8	= 1,
@@ -67,17 +87,17 @@ enum sidra_cmd_type {
 	SIDRA_TYPE_F32	= 3,
 	SIDRA_TYPE_S16	= 4,
 	SIDRA_TYPE_S64	= 5,
-	SIDRA_TYPE_BOOL	= 6,	/* one byte: 0 is false, anything else true; the chip writes 0 and 1 */
-	SIDRA_TYPE_F16	= 7,	/* IEEE-754 binary16 */
-	SIDRA_TYPE_BF16	= 8,	/* the upper half of an f32 */
+	SIDRA_TYPE_BOOL	= 6,
+	SIDRA_TYPE_F16	= 7,
+	SIDRA_TYPE_BF16	= 8,
 	SIDRA_TYPE_COUNT
 };
 
 /**
  * struct sidra_cmd_header - first 8 bytes of every packet
  * @opcode: enum sidra_cmd_opcode
- * @flags:  flags of that opcode; unknown ones fault
- * @pad:    zero (MVM and LABEL keep small fields here)
+ * @flags: flags of that opcode; unknown ones fault
+ * @pad: zero (MVM, LABEL, LAYER and SORT keep small fields here)
  * @cookie: not interpreted; returned in the packet's report and in a fault record
  */
 struct sidra_cmd_header {
@@ -89,9 +109,12 @@ struct sidra_cmd_header {
 
 /**
  * struct sidra_cmd_nop - NOP: does nothing and retires
+ * @hdr: header, without flags
+ * @reserved: zero
  *
- * BARRIER has the same layout. All earlier packets of the queue are complete, visible to the host and published in the timeline before any
- * later packet starts. (Without a BARRIER the chip may publish the timeline once for several packets.)
+ * BARRIER has the same layout. All earlier packets of the queue are complete, visible to the host
+ * and published in the timeline before any later packet starts. (Without a BARRIER the chip may
+ * publish the timeline once for several packets.)
  */
 struct sidra_cmd_nop {
 	struct sidra_cmd_header hdr;
@@ -99,25 +122,34 @@ struct sidra_cmd_nop {
 };
 
 /* Flags of SEM_WAIT. */
-#define SIDRA_CMD_SEM_QUEUE		0x01	/* timeline of @queue instead of the word at @addr */
+#define SIDRA_CMD_SEM_QUEUE		0x01	/* timeline of @queue, not the word at @addr */
 
 /**
  * struct sidra_cmd_sem - SEM_WAIT and SEM_SIGNAL; user queues only
- * @addr:  device address of a 64-bit word, 8-byte aligned (zero with SIDRA_CMD_SEM_QUEUE)
- * @value: WAIT: satisfied once the word (unsigned) is >= @value. SIGNAL: the word becomes max(word, @value), release
- * @queue: queue of the same context (with SIDRA_CMD_SEM_QUEUE; WAIT only): satisfied once its timeline is >= @value
- * @epoch: epoch of @queue that @value belongs to (state page; with SIDRA_CMD_SEM_QUEUE not 0, else 0)
+ * @hdr: header; flags of WAIT: SIDRA_CMD_SEM_QUEUE or none; of SIGNAL: none
+ * @addr: device address of a 64-bit word, 8-byte aligned (zero with SIDRA_CMD_SEM_QUEUE)
+ * @value: WAIT: satisfied once the word (unsigned) is >= @value. SIGNAL: the word becomes max(word,
+ *         @value), release
+ * @queue: queue of the same context (with SIDRA_CMD_SEM_QUEUE; else zero): satisfied once its
+ *         timeline is >= @value
+ * @epoch: epoch of @queue that @value belongs to (state page; with SIDRA_CMD_SEM_QUEUE not 0, else
+ *         0)
+ * @reserved: zero
  *
- * A WAIT that is not satisfied parks its queue, which uses no device time and does not count as a hang. The chip evaluates it again when a
- * SEM_SIGNAL of any queue stores to that word, when the named queue's timeline is published or the queue stops, and at each doorbell of the
- * parked queue. So the host signals by a store and a doorbell. A wait for a word whose page is unmapped (QUIESCE_RANGE) faults, whatever is
- * mapped there afterwards.
+ * A WAIT that is not satisfied parks its queue, which uses no device time and does not count as a
+ * hang. The chip evaluates it again when a SEM_SIGNAL of any queue stores to that word, when the
+ * named queue's timeline is published or the queue stops, and at each doorbell of the parked queue.
+ * So the host signals by a store and a doorbell. A wait for a word whose page is unmapped
+ * (QUIESCE_RANGE) faults, whatever is mapped there afterwards.
  *
- * A packet that was dropped never counts as retired. A wait for a point that the named epoch can no longer reach, because its queue
- * faulted, was reset or was destroyed before that point, faults immediately with the cause PRODUCER; the fault record names the queue and
- * the packet where the failure began, also through a chain of queues. A point that was reached before satisfies later waits, too.
- * The chip remembers the last SIDRA_QUEUE_EPOCHS_KEPT former epochs of each queue number until its context or the device is reset. A wait
- * for an epoch that it does not know faults with the cause PEER.
+ * A packet that was dropped never counts as retired. A wait for a point that the named epoch can no
+ * longer reach, because its queue faulted, was reset or was destroyed before that point, faults
+ * immediately with the cause PRODUCER; the fault record names the queue and the packet where the
+ * failure began, also through a chain of queues. A point that was reached before satisfies later
+ * waits, too. The chip remembers the last SIDRA_QUEUE_EPOCHS_KEPT former epochs of each queue
+ * number until its context or the device is reset. A wait for an epoch that it does not know faults
+ * with the cause PEER.
+ *
  * Signals only raise the word, so a recorded graph that signals needs higher values for each run.
  */
 struct sidra_cmd_sem {
@@ -130,7 +162,10 @@ struct sidra_cmd_sem {
 };
 
 /**
- * struct sidra_cmd_timestamp - TIMESTAMP: writes struct sidra_timestamp at @addr (8-byte aligned)
+ * struct sidra_cmd_timestamp - TIMESTAMP: writes struct sidra_timestamp
+ * @hdr: header, without flags
+ * @addr: device address to write to, 8-byte aligned
+ * @reserved: zero
  */
 struct sidra_cmd_timestamp {
 	struct sidra_cmd_header hdr;
@@ -140,10 +175,11 @@ struct sidra_cmd_timestamp {
 
 /**
  * struct sidra_timestamp - result of TIMESTAMP
- * @clock_ns:  device clock, ns since device creation (see SIDRA_REG_CLOCK)
- * @device_ps: time that the chip would have spent on this queue's packets so far (cost model), picoseconds
+ * @clock_ns: device clock, ns since device creation (see SIDRA_REG_CLOCK)
+ * @device_ps: time that the chip would have spent on this queue's packets so far (cost model),
+ *             picoseconds
  * @energy_pj: energy of these packets, picojoules
- * @sequence:  ring index of the packet, or of the CALL that contains it
+ * @sequence: ring index of the packet, or of the CALL that contains it
  */
 struct sidra_timestamp {
 	uint64_t clock_ns;
@@ -153,11 +189,16 @@ struct sidra_timestamp {
 };
 
 /**
- * struct sidra_cmd_copy - COPY: @rows rows of @row_bytes bytes
- * @dst: destination; @src: source. The ranges must not overlap
+ * struct sidra_cmd_copy - COPY: copies rows of bytes
+ * @hdr: header, without flags
+ * @dst: device address of the destination
+ * @src: device address of the source. The ranges must not overlap
  * @row_bytes: bytes in a row, > 0
- * @rows: > 0; 1 is a plain copy
- * @dst_stride, @src_stride: bytes between row starts, >= @row_bytes (ignored and zero when @rows is 1)
+ * @rows: number of rows, > 0; 1 is a plain copy
+ * @pad: zero
+ * @dst_stride: bytes between row starts at @dst, >= @row_bytes; zero when @rows is 1
+ * @src_stride: bytes between row starts at @src, >= @row_bytes; zero when @rows is 1
+ * @reserved: zero
  *
  * @rows * @row_bytes <= SIDRA_CMD_COPY_MAX.
  */
@@ -174,8 +215,14 @@ struct sidra_cmd_copy {
 };
 
 /**
- * struct sidra_cmd_fill - FILL: repeats @pattern over [@dst, @dst + @bytes)
- * @pattern_bytes: 1, 2, 4 or 8; @dst and @bytes are multiples of it; unused high bytes of @pattern are zero
+ * struct sidra_cmd_fill - FILL: repeats a pattern over [@dst, @dst + @bytes)
+ * @hdr: header, without flags
+ * @dst: device address of the destination, a multiple of @pattern_bytes
+ * @bytes: bytes to write, a multiple of @pattern_bytes; > 0, at most SIDRA_CMD_COPY_MAX
+ * @pattern: the pattern in the low @pattern_bytes bytes; the others are zero
+ * @pattern_bytes: bytes of the pattern: 1, 2, 4 or 8
+ * @pad: zero
+ * @reserved: zero
  */
 struct sidra_cmd_fill {
 	struct sidra_cmd_header hdr;
@@ -192,18 +239,26 @@ struct sidra_cmd_fill {
 
 /**
  * struct sidra_cmd_mvm - MVM: @batch input vectors times one weights object
- * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_MVM_CALIBRATE or none
- * @types:      SIDRA_MVM_TYPES(in_type, out_type): input U8, S8 or F32; output S32, S8, U8 or F32
- * @out_zero:   added to an S8 (as s8) or U8 output before saturation; zero otherwise
- * @weights:    index in the context's weights table; K rows (inputs), N columns (outputs)
- * @in_zero:    input code that represents 0: 0..255 (U8; F32, after quantisation to U8), -128..127 (S8)
- * @batch:      1..SIDRA_CMD_BATCH_MAX
- * @in:         @batch x K elements, row b at @in + b * @in_stride; F32 is 4-byte aligned
- * @out:        @batch x N elements, row b at @out + b * @out_stride; S32 and F32 are 4-byte aligned. Must not overlap the input
- * @in_stride:  >= K * element size, and a multiple of the element size; likewise @out_stride with N. Also required when @batch is 1
- * @scale:      address of N f32 per-column factors s[n], 4-byte aligned; 0: all 1. Zero for S32 output
- * @bias:       address of N s32 b[n], 4-byte aligned; 0: none
- * @in_scale:   f32 bits, finite, > 0; zero bits mean 1. Zero for U8 and S8 input with S32 output
+ * @opcode: SIDRA_CMD_MVM
+ * @flags: SIDRA_CMD_MVM_CALIBRATE or none
+ * @types: SIDRA_MVM_TYPES(in_type, out_type): input U8, S8 or F32; output S32, S8, U8 or F32
+ * @out_zero: added to an S8 (as s8) or U8 output before saturation; zero otherwise
+ * @cookie: as in struct sidra_cmd_header
+ * @weights: index in the context's weights table; K rows (inputs), N columns (outputs)
+ * @in_zero: input code that represents 0: 0..255 (U8; F32, after quantisation to U8), -128..127
+ *           (S8)
+ * @batch: number of input vectors, 1..SIDRA_CMD_BATCH_MAX
+ * @in: device address of @batch x K elements, row b at @in + b * @in_stride; F32 is 4-byte aligned
+ * @out: device address of @batch x N elements, row b at @out + b * @out_stride; S32 and F32 are
+ *       4-byte aligned. Must not overlap the input
+ * @in_stride: bytes between input rows, >= K * element size, and a multiple of the element size.
+ *             Also required when @batch is 1
+ * @out_stride: bytes between output rows, >= N * element size, and a multiple of the element size.
+ *              Also required when @batch is 1
+ * @scale: device address of N f32 per-column factors s[n], 4-byte aligned; 0: all 1. Zero for S32
+ *         output
+ * @bias: device address of N s32 b[n], 4-byte aligned; 0: none
+ * @in_scale: f32 bits, finite, > 0; zero bits mean 1. Zero for U8 and S8 input with S32 output
  * @out_factor: f32 bits, finite, > 0; zero bits mean 1. Zero for S32 output
  *
  *   q[b][k]   = in (U8, S8), or saturate_u8(rne(in * (1 / in_scale)) + in_zero) (F32; all in f32)
@@ -212,9 +267,10 @@ struct sidra_cmd_fill {
  *   F32:      out = f32(acc) * ((in_scale * out_factor) * s[n])
  *   S8, U8:   out = saturate(rne(f32(acc) * ((in_scale * out_factor) * s[n])) + out_zero)
  *
- * CALIBRATE sets the range of the ADCs of the object's crossbars to what these vectors need, with a margin. Without it the
- * range follows each product. The setting is valid until the next CALIBRATE, or until cells are programmed again. It needs the right to
- * program. Other queues that use the object meanwhile compute with either range. At level `fast` it has no effect.
+ * CALIBRATE sets the range of the ADCs of the object's crossbars to what these vectors need, with a
+ * margin. Without it the range follows each product. The setting is valid until the next CALIBRATE,
+ * or until cells are programmed again. It needs the right to program. Other queues that use the
+ * object meanwhile compute with either range. At level `fast` it has no effect.
  */
 struct sidra_cmd_mvm {
 	uint8_t  opcode;
@@ -237,26 +293,35 @@ struct sidra_cmd_mvm {
 
 #define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the range of the ADCs from the input vectors */
 
-#define SIDRA_CMD_PROGRAM_REFRESH	0x01	/* PROGRAM without data: reprograms cells that have left their programmed levels */
+/* PROGRAM without data: reprograms cells that have left their programmed levels. */
+#define SIDRA_CMD_PROGRAM_REFRESH	0x01
 #define SIDRA_CMD_REFRESH_PPM		30000u	/* used if @tolerance_ppm is zero */
 
 /**
  * struct sidra_cmd_weights - PROGRAM and READBACK of a rectangle of a weights object
+ * @hdr: header; flags of PROGRAM: SIDRA_CMD_PROGRAM_REFRESH or none; of READBACK: none
  * @weights: index in the context's weights table
- * @row0, @rows: rows (inputs) [row0, row0 + rows), inside the object
- * @col0, @cols: columns (outputs), likewise
- * @addr:    @rows x @cols s8 weights, row r at @addr + r * @stride
- * @stride:  >= @cols
- * @tolerance_ppm: REFRESH: allowed deviation of a cell, in millionths of G_max, at most 1,000,000; otherwise zero
+ * @pad: zero
+ * @row0: first row (input) of the rectangle
+ * @rows: number of its rows, > 0; @row0 + @rows is at most the object's number of rows
+ * @col0: first column (output) of the rectangle
+ * @cols: number of its columns, > 0; @col0 + @cols is at most the object's number of columns
+ * @addr: device address of @rows x @cols s8 weights, row r at @addr + r * @stride
+ * @stride: bytes between rows, >= @cols
+ * @tolerance_ppm: REFRESH: allowed deviation of a cell, in millionths of G_max, at most 1,000,000;
+ *                 0: SIDRA_CMD_REFRESH_PPM. Otherwise zero
+ * @reserved: zero
  *
- * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). It first erases a tile that this object has not
- * programmed yet. A row of a tile counts as programmed once a PROGRAM has covered all its used columns; only then may another PROGRAM
- * cover some of them. MVM and READBACK of a row that is not programmed fault.
- * Differential objects cannot hold -128: such a PROGRAM faults before it changes anything in that tile.
- * The chip programs the rectangle tile by tile. After a fault, earlier tiles stay programmed; the progress counter shows how many.
+ * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). It first erases
+ * a tile that this object has not programmed yet. A row of a tile counts as programmed once a
+ * PROGRAM has covered all its used columns; only then may another PROGRAM cover some of them. MVM
+ * and READBACK of a row that is not programmed fault. Differential objects cannot hold -128: such a
+ * PROGRAM faults before it changes anything in that tile. The chip programs the rectangle tile by
+ * tile. After a fault, earlier tiles stay programmed; the progress counter shows how many.
  *
- * REFRESH (@addr and @stride are zero) reads the cells, and programs those again that deviate from their levels by more than the
- * tolerance. All rows must be programmed by this object. At level `fast` it takes the time of the reads, and changes nothing.
+ * REFRESH (@addr and @stride are zero) reads the cells, and programs those again that deviate from
+ * their levels by more than the tolerance. All rows must be programmed by this object. At level
+ * `fast` it takes the time of the reads, and changes nothing.
  */
 struct sidra_cmd_weights {
 	struct sidra_cmd_header hdr;
@@ -271,7 +336,12 @@ struct sidra_cmd_weights {
 };
 
 /**
- * struct sidra_cmd_call - CALL: executes @count packets stored at @addr (64-byte aligned), as one packet of the ring
+ * struct sidra_cmd_call - CALL: executes recorded packets, as one packet of the ring
+ * @hdr: header, without flags
+ * @addr: device address of the packets, 64-byte aligned
+ * @count: number of packets, 1..SIDRA_CMD_CALL_MAX
+ * @pad: zero
+ * @reserved: zero
  *
  * CALL inside CALL faults. The packets are read when executed.
  */
@@ -288,15 +358,20 @@ struct sidra_cmd_call {
 
 /**
  * struct sidra_cmd_label - LABEL: a name that a trace of the chip shows
- * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_LABEL_WEIGHTS or none
+ * @opcode: SIDRA_CMD_LABEL
+ * @flags: SIDRA_CMD_LABEL_WEIGHTS or none
  * @weights: WEIGHTS: index in the context's weights table; else zero
- * @text:    UTF-8. A text that is shorter than the field ends with zero bytes, and nothing follows them
+ * @cookie: as in struct sidra_cmd_header
+ * @text: UTF-8. A text that is shorter than the field ends with zero bytes, and nothing follows
+ *        them
  *
- * Without a flag, the text is the name of the operation to which the packets that follow in the queue belong, until the next LABEL; an
- * empty text ends it. In a CALL it is valid until the CALL ends; then the name from before the CALL is valid again.
- * WEIGHTS: packets of any queue that use the weights object carry its name from then on. An index without an object names nothing.
- * A LABEL changes no result, takes no device time and no energy. A chip without SIDRA_FEATURE_TRACE ignores the text, so a program need
- * not send it one.
+ * Without a flag, the text is the name of the operation to which the packets that follow in the
+ * queue belong, until the next LABEL; an empty text ends it. In a CALL it is valid until the CALL
+ * ends; then the name from before the CALL is valid again. WEIGHTS: packets of any queue that use
+ * the weights object carry its name from then on. An index without an object names nothing.
+ *
+ * A LABEL changes no result, takes no device time and no energy. A chip without SIDRA_FEATURE_TRACE
+ * ignores the text, so a program need not send it one.
  */
 struct sidra_cmd_label {
 	uint8_t  opcode;
@@ -311,19 +386,24 @@ struct sidra_cmd_label {
 
 /**
  * struct sidra_operand - an array in memory, as the packets with operand tables see it
- * @addr:       address of element 0, aligned to the element's size
- * @stride:     bytes between neighbours in each dimension, outermost first; 0: the same element for the whole dimension. Multiples of the
- *              element's size. In all dimensions together they stay inside the context's addresses
- * @index:      address of indices, aligned to their size; 0: none. Dimension 2 is then read at index[r] for row r of all rows, instead of at
- *              its own coordinate: 0 <= index[r] < @extent, else the queue faults
- * @extent:     with @index, or if the program gathers from or scatters to the operand: number of valid indices; else zero. Not both
- * @type:       enum sidra_cmd_type
- * @flags:      SIDRA_OPERAND_WRITE or none
+ * @addr: device address of element 0, aligned to the element's size
+ * @stride: bytes between neighbours in each dimension, outermost first; 0: the same element for the
+ *          whole dimension. Multiples of the element's size. In all dimensions together they stay
+ *          inside the context's addresses
+ * @index: device address of indices, aligned to their size; 0: none. Dimension 2 is then read at
+ *         index[r] for row r of all rows, instead of at its own coordinate:
+ *         0 <= index[r] < @extent, else the queue faults
+ * @extent: with @index, or if the program gathers from or scatters to the operand: number of valid
+ *          indices; else zero. Not both
+ * @type: enum sidra_cmd_type
+ * @flags: SIDRA_OPERAND_WRITE or none
  * @index_type: with @index: SIDRA_TYPE_S32 or SIDRA_TYPE_S64; else zero
- * @pad, @reserved: zero
+ * @pad: zero
+ * @reserved: zero
  *
- * Rows that are written at indices, or scattered to, are computed one after another in ascending order, so of equal indices the last one
- * stays, and a program that loads and stores at the same index accumulates.
+ * Rows that are written at indices, or scattered to, are computed one after another in ascending
+ * order, so of equal indices the last one stays, and a program that loads and stores at the same
+ * index accumulates.
  */
 struct sidra_operand {
 	uint64_t addr;
@@ -340,24 +420,32 @@ struct sidra_operand {
 #define SIDRA_VECTOR_PARAMS	4u
 
 /**
- * struct sidra_cmd_vector - VECTOR: executes a vector program (uapi/sidra_vector.h) on rows of memory
- * @program:      address of the instructions (struct sidra_vector_instruction), 16-byte aligned
- * @operands:     address of the operands (struct sidra_operand), 8-byte aligned
- * @size:         the iteration space, outermost dimension first; all > 0. size[3]: columns. Limits: SIDRA_VECTOR_SIZE_MAX,
- *                SIDRA_VECTOR_ELEMENTS_MAX, SIDRA_VECTOR_ROW_COST_MAX, SIDRA_VECTOR_ROW_BYTES_MAX
- * @param:        parameters of the program: bits of an f32 or s32
- * @instructions: 1..SIDRA_VECTOR_INSTRUCTIONS_MAX
- * @operand_count: 0..SIDRA_VECTOR_OPERANDS_MAX; the program uses each of them
- * @reserved:     zero
+ * struct sidra_cmd_vector - VECTOR: executes a vector program (uapi/sidra_vector.h) on rows of
+ * memory
+ * @hdr: header, without flags
+ * @program: device address of the instructions (struct sidra_vector_instruction), 16-byte aligned
+ * @operands: device address of the operands (struct sidra_operand), 8-byte aligned
+ * @size: the iteration space, outermost dimension first; all > 0. size[3]: columns. Limits:
+ *        SIDRA_VECTOR_SIZE_MAX, SIDRA_VECTOR_ELEMENTS_MAX, SIDRA_VECTOR_ROW_COST_MAX,
+ *        SIDRA_VECTOR_ROW_BYTES_MAX
+ * @param: parameters of the program: bits of an f32 or s32
+ * @instructions: number of instructions, 1..SIDRA_VECTOR_INSTRUCTIONS_MAX
+ * @operand_count: number of operands, 0..SIDRA_VECTOR_OPERANDS_MAX; the program uses each of them
+ * @reserved: zero
  *
- * The chip copies program and operands once, and verifies the copies. An operand that is written is the same array as another operand
- * (address, strides, type, index and extent), or no byte of it belongs to another one; the chip accepts what it can see to be so: arrays without common
- * bytes between their first and last, or with equal strides in dimensions 0 to 2 and rows that do not meet. It belongs to no index array.
- * No two elements of a written operand share bytes: sorted by their strides, each dimension lies inside a step of the next one. This does not
- * hold for operands of SCATTER, and of an operand with @index only for the elements of one row.
- * A program accesses each operand in one way: by vector loads and stores, by scalar loads and stores, or by GATHER and SCATTER.
- * A program, an operand or an iteration space that is refused faults the queue with PROGRAM, and changes nothing; the fault's address says
- * what is wrong: SIDRA_PROGRAM_FAULT().
+ * The chip copies program and operands once, and verifies the copies. An operand that is written is
+ * the same array as another operand (address, strides, type, index and extent), or no byte of it
+ * belongs to another one; the chip accepts what it can see to be so: arrays without common bytes
+ * between their first and last, or with equal strides in dimensions 0 to 2 and rows that do not
+ * meet. It belongs to no index array. No two elements of a written operand share bytes: sorted by
+ * their strides, each dimension lies inside a step of the next one. This does not hold for operands
+ * of SCATTER, and of an operand with @index only for the elements of one row.
+ *
+ * A program accesses each operand in one way: by vector loads and stores, by scalar loads and
+ * stores, or by GATHER and SCATTER.
+ *
+ * A program, an operand or an iteration space that is refused faults the queue with PROGRAM, and
+ * changes nothing; the fault's address says what is wrong: SIDRA_PROGRAM_FAULT().
  */
 struct sidra_cmd_vector {
 	struct sidra_cmd_header hdr;
@@ -370,35 +458,50 @@ struct sidra_cmd_vector {
 	uint32_t reserved;
 };
 
-/* Numbers of operands that a program of MATMUL or LAYER uses besides those of the table. Their rows are those of the packet. */
+/*
+ * Numbers of operands that a program of MATMUL or LAYER uses besides those of the table. Their rows
+ * are those of the packet.
+ */
 #define SIDRA_OPERAND_SUMS	0x40	/* loads: what was multiplied; f32 or s32 */
-#define SIDRA_OPERAND_CODES	0x41	/* stores of a prologue: what will be multiplied; u8 or s8 */
-#define SIDRA_OPERAND_INPUT	0x42	/* loads of a prologue: the input row; its type is that of the pattern */
+#define SIDRA_OPERAND_CODES	0x41	/* stores of a prologue: what is multiplied; u8 or s8 */
+#define SIDRA_OPERAND_INPUT	0x42	/* loads of a prologue: input row, in the pattern's type */
 
 #define SIDRA_MATMUL_INNER_MAX	16384u	/* k */
 /* If the program cannot be divided by columns: */
 #define SIDRA_MATMUL_ROW_MAX	16384u		/* n */
-#define SIDRA_MATMUL_ROW_COST_MAX (1u << 20)	/* n * cost of the program; see SIDRA_VECTOR_COST_ */
+#define SIDRA_MATMUL_ROW_COST_MAX (1u << 20)	/* n * cost; see SIDRA_VECTOR_COST_ */
 #define SIDRA_MATMUL_BATCH_DIMS	2u
 
 /**
- * struct sidra_cmd_matmul - MATMUL: products of two matrices in memory, and a vector program on their rows
- * @program:  address of the program, 16-byte aligned
- * @operands: address of the operands, 8-byte aligned. 0 and 1 are the factors A and B; the program has those from 2 on
- * @m, @n, @k: > 0; C[m][n] = sum over k of A[m][k] * B[k][n]. @k at most SIDRA_MATMUL_INNER_MAX
- * @batch:    > 0: number of products, in two dimensions, outermost first
- * @param, @instructions: as in struct sidra_cmd_vector
- * @operand_count: 2..SIDRA_VECTOR_OPERANDS_MAX
+ * struct sidra_cmd_matmul - MATMUL: products of two matrices in memory, and a vector program on
+ * their rows
+ * @hdr: header, without flags
+ * @program: device address of the program, 16-byte aligned
+ * @operands: device address of the operands, 8-byte aligned. 0 and 1 are the factors A and B; the
+ *            program has those from 2 on
+ * @m: rows of A and of the product C, > 0
+ * @n: columns of B and of the product C, > 0
+ * @k: columns of A and rows of B, 1..SIDRA_MATMUL_INNER_MAX
+ * @batch: number of products, in two dimensions, outermost first; both > 0
+ * @param: parameters of the program: bits of an f32 or s32
+ * @instructions: number of instructions, 1..SIDRA_VECTOR_INSTRUCTIONS_MAX
+ * @operand_count: number of operands, with the factors; 2..SIDRA_VECTOR_OPERANDS_MAX
  *
- * Strides of A: batch[0], batch[1], row (m), column (k). Strides of B: batch[0], batch[1], row (k), column (n). One of the two inner
- * strides of a factor is the element's size or 0, or has only one element. So a factor may be transposed, a slice, or repeated. Factors have
- * no index and no flags, and A and B have the type F32, F16 or BF16 (also mixed), or U8 or S8 (also mixed).
- *   F32, F16, BF16: C is f32: fma(A[m][k], B[k][n], sum) for k in ascending order, from +0. A NaN is 0x7fc00000
+ *   C[m][n] = sum over k of A[m][k] * B[k][n]
+ *
+ * Strides of A: batch[0], batch[1], row (m), column (k). Strides of B: batch[0], batch[1], row (k),
+ * column (n). One of the two inner strides of a factor is the element's size or 0, or has only one
+ * element. So a factor may be transposed, a slice, or repeated. Factors have no index and no flags,
+ * and A and B have the type F32, F16 or BF16 (also mixed), or U8 or S8 (also mixed).
+ *
+ *   F32, F16, BF16: C is f32: fma(A[m][k], B[k][n], sum) for k in ascending order, from +0.
+ *                   A NaN is 0x7fc00000
  *   U8, S8:         C is s32, modulo 2^32
  *
- * The program's iteration space is {batch[0], batch[1], m, n}. It loads C as operand SIDRA_OPERAND_SUMS, and stores what it makes of it. The
- * limits of VECTOR hold; if the program cannot be divided by columns, those of SIDRA_MATMUL_ROW_ hold, too. What the program stores to has
- * no byte between the first and the last byte of a factor.
+ * The program's iteration space is {batch[0], batch[1], m, n}. It loads C as operand
+ * SIDRA_OPERAND_SUMS, and stores what it makes of it. The limits of VECTOR hold; if the program
+ * cannot be divided by columns, those of SIDRA_MATMUL_ROW_ hold, too. What the program stores to
+ * has no byte between the first and the last byte of a factor.
  */
 struct sidra_cmd_matmul {
 	struct sidra_cmd_header hdr;
@@ -418,23 +521,32 @@ struct sidra_cmd_matmul {
 
 /**
  * struct sidra_pattern - windows of images: the input rows of a LAYER, and what a POOL combines
- * @addr:         element (image 0, pixel row 0, pixel 0, channel 0), aligned to the element's size
- * @image_stride, @row_stride, @pixel_stride: bytes between images, pixel rows, pixels; multiples of the element's size. 0, or less than
- *                what they step over, is allowed: this memory is only read
- * @height, @width: of an image, in pixels; 1..SIDRA_PATTERN_IMAGE_MAX
- * @kernel_h, @kernel_w: pixels of a window; 1..SIDRA_PATTERN_KERNEL_MAX
- * @stride_h, @stride_w: pixels between windows; 1..65535
- * @pad_h, @pad_w: pixels by which the first window begins before the image
- * @dilation_h, @dilation_w: pixels between the pixels of a window; 1..65535
- * @channels:     elements of a pixel, adjacent in memory; 1..SIDRA_PATTERN_CHANNELS_MAX
- * @type:         enum sidra_cmd_type
- * @codes:        LAYER: type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8. Else zero
- * @zero:         LAYER: the code that represents 0, a value of that type. Else zero
+ * @addr: device address of element (image 0, pixel row 0, pixel 0, channel 0), aligned to the
+ *        element's size
+ * @image_stride: bytes between images, a multiple of the element's size
+ * @row_stride: bytes between pixel rows, a multiple of the element's size
+ * @pixel_stride: bytes between pixels, a multiple of the element's size
+ * @height: pixel rows of an image, 1..SIDRA_PATTERN_IMAGE_MAX
+ * @width: pixels of a pixel row, 1..SIDRA_PATTERN_IMAGE_MAX
+ * @kernel_h: pixel rows of a window, 1..SIDRA_PATTERN_KERNEL_MAX
+ * @kernel_w: pixels of a row of a window, 1..SIDRA_PATTERN_KERNEL_MAX
+ * @stride_h: pixel rows between windows, 1..65535
+ * @stride_w: pixels between windows of a row, 1..65535
+ * @pad_h: pixel rows by which the first window begins before the image
+ * @pad_w: pixels by which the first window of a row begins before the image
+ * @dilation_h: pixel rows between the rows of a window, 1..65535; 1: they are adjacent
+ * @dilation_w: pixels between the pixels of a row of a window, 1..65535; 1: they are adjacent
+ * @channels: elements of a pixel, adjacent in memory; 1..SIDRA_PATTERN_CHANNELS_MAX
+ * @type: enum sidra_cmd_type
+ * @codes: LAYER: type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8. Else zero
+ * @zero: LAYER: the code that represents 0, a value of that type. Else zero
  *
- * Window (image, y, x) has pixel (i, j) of the kernel at pixel row y * stride_h + i * dilation_h - pad_h and pixel
- * x * stride_w + j * dilation_w - pad_w. What is not inside the image is padding, is not read, and may be anywhere after the image, too.
- * Elements are in the order [i][j][channel]. A matrix is a pattern of one image of height 1, whose pixels are the rows. The whole of an
- * image, from the first to the last byte that windows may read, is inside the context's addresses.
+ * Window (image, y, x) has pixel (i, j) of the kernel at pixel row y * stride_h + i * dilation_h -
+ * pad_h and pixel x * stride_w + j * dilation_w - pad_w. What is not inside the image is padding,
+ * is not read, and may be anywhere after the image, too. Elements are in the order [i][j][channel].
+ * A matrix is a pattern of one image of height 1, whose pixels are the rows. The whole of an image,
+ * from the first to the last byte that windows may read, is inside the context's addresses. Strides
+ * may be 0, or less than what they step over, because this memory is only read.
  */
 struct sidra_pattern {
 	uint64_t addr;
@@ -452,31 +564,45 @@ struct sidra_pattern {
 
 #define SIDRA_LAYER_ROWS_MAX	(1u << 24)
 #define SIDRA_LAYER_KERNEL_MAX	4096u		/* kernel_h * kernel_w */
-/* Columns * cost (SIDRA_VECTOR_COST_) of a prologue, and of an epilogue that cannot be divided by columns: */
+/*
+ * Columns * cost (SIDRA_VECTOR_COST_) of a prologue, and of an epilogue that cannot be divided by
+ * columns.
+ */
 #define SIDRA_LAYER_ROW_COST_MAX (1u << 18)
 
 /**
- * struct sidra_cmd_layer - LAYER: an MVM whose input rows are windows, with vector programs before and after it
- * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_MVM_CALIBRATE or none
- * @weights:  index in the context's weights table; K rows (inputs), N columns (outputs)
- * @program:  address of the programs, 16-byte aligned: first the prologue, then the epilogue
- * @operands: address of the operands of both programs, 8-byte aligned; each belongs to one of the programs
- * @pattern:  address of struct sidra_pattern, 8-byte aligned; kernel_h * kernel_w * channels = K
- * @size:     images, and windows of an image: rows and columns of them; > 0, in all at most SIDRA_LAYER_ROWS_MAX
- * @param:    of both programs
+ * struct sidra_cmd_layer - LAYER: an MVM whose input rows are windows, with vector programs before
+ * and after it
+ * @opcode: SIDRA_CMD_LAYER
+ * @flags: SIDRA_CMD_MVM_CALIBRATE or none
+ * @weights: index in the context's weights table; K rows (inputs), N columns (outputs)
+ * @cookie: as in struct sidra_cmd_header
+ * @program: device address of the programs, 16-byte aligned: first the prologue, then the epilogue
+ * @operands: device address of the operands of both programs, 8-byte aligned; each belongs to one
+ *            of the programs
+ * @pattern: device address of struct sidra_pattern, 8-byte aligned; K is
+ *           kernel_h * kernel_w * channels
+ * @size: images, and windows of an image: rows and columns of them; > 0, in all at most
+ *        SIDRA_LAYER_ROWS_MAX
+ * @param: parameters of both programs: bits of an f32 or s32
  * @prologue: instructions of the prologue; 0: none. The pattern's type is then that of the codes
- * @epilogue: instructions of the epilogue, > 0; at most SIDRA_VECTOR_INSTRUCTIONS_MAX in both together
- * @operand_count: 0..SIDRA_VECTOR_OPERANDS_MAX
- * @pad:      zero
+ * @epilogue: instructions of the epilogue, > 0; at most SIDRA_VECTOR_INSTRUCTIONS_MAX in both
+ *            together
+ * @operand_count: number of operands, 0..SIDRA_VECTOR_OPERANDS_MAX
+ * @pad: zero
  *
- * The prologue has the iteration space {size[0], size[1], size[2], K}. It loads the window as operand SIDRA_OPERAND_INPUT (padding is 0), and
- * stores SIDRA_OPERAND_CODES; it stores nothing else, and gathers from neither. Then, for each row,
+ * The prologue has the iteration space {size[0], size[1], size[2], K}. It loads the window as
+ * operand SIDRA_OPERAND_INPUT (padding is 0), and stores SIDRA_OPERAND_CODES; it stores nothing
+ * else, and gathers from neither. Then, for each row,
+ *
  *   sum[n] = sum over k of (code[k] - zero) * w[k][n]          exact, modulo 2^32
- * Without a prologue the codes are the window, and padding has the code @zero.
- * The epilogue has the iteration space {size[0], size[1], size[2], N}. It loads the sums as operand SIDRA_OPERAND_SUMS (s32). Scalar registers
- * that the prologue wrote keep their value. What the epilogue stores to has no byte between the first and the last byte that windows may
- * read, nor of an operand of the prologue, nor of its indices. The limits of VECTOR hold for both programs, and SIDRA_LAYER_ROW_COST_MAX.
- * CALIBRATE, and what a weights object needs, are as in an MVM.
+ *
+ * Without a prologue the codes are the window, and padding has the code @zero. The epilogue has the
+ * iteration space {size[0], size[1], size[2], N}. It loads the sums as operand SIDRA_OPERAND_SUMS
+ * (s32). Scalar registers that the prologue wrote keep their value. What the epilogue stores to has
+ * no byte between the first and the last byte that windows may read, nor of an operand of the
+ * prologue, nor of its indices. The limits of VECTOR hold for both programs, and
+ * SIDRA_LAYER_ROW_COST_MAX. CALIBRATE, and what a weights object needs, are as in an MVM.
  */
 struct sidra_cmd_layer {
 	uint8_t  opcode;
@@ -494,27 +620,40 @@ struct sidra_cmd_layer {
 	uint8_t  pad;
 };
 
+/**
+ * enum sidra_pool_op - how POOL combines the pixels of a window
+ * @SIDRA_POOL_MAX: [any type but S64 and BOOL -> same] NaN if an element is; +0 is greater than -0
+ * @SIDRA_POOL_ARGMAX: [as MAX -> S32] pixel row * width + pixel of the first largest element, or of
+ *                     the first NaN
+ * @SIDRA_POOL_AVERAGE: [F32, F16, BF16 -> same] divides by the pixels inside the image
+ * @SIDRA_POOL_AVERAGE_ALL: [F32, F16, BF16 -> same] divides by kernel_h * kernel_w
+ * @SIDRA_POOL_OP_COUNT: one more than the last operation
+ */
 enum sidra_pool_op {
-	SIDRA_POOL_MAX		= 1,	/* [any type but S64 and BOOL -> same] NaN if an element is; +0 is greater than -0 */
-	SIDRA_POOL_ARGMAX	= 2,	/* [as MAX -> S32] pixel row * width + pixel of the first largest element, or of the first NaN */
-	SIDRA_POOL_AVERAGE	= 3,	/* [F32, F16, BF16 -> same] divides by the pixels inside the image */
-	SIDRA_POOL_AVERAGE_ALL	= 4,	/* likewise, divides by kernel_h * kernel_w */
+	SIDRA_POOL_MAX		= 1,
+	SIDRA_POOL_ARGMAX	= 2,
+	SIDRA_POOL_AVERAGE	= 3,
+	SIDRA_POOL_AVERAGE_ALL	= 4,
 	SIDRA_POOL_OP_COUNT
 };
 
 /**
  * struct sidra_cmd_pool - POOL: combines the pixels of each window, for each channel
- * @pattern:    address of struct sidra_pattern, 8-byte aligned. Each window has a pixel inside the image
- * @out:        element (0, 0, 0, channel 0), aligned to its size; channels are adjacent
- * @out_stride: bytes between images, rows of windows, windows; as for an operand that is written: sorted by size, each one is at least
- *              what lies inside a step
- * @size:       images, and windows of an image: rows and columns; > 0, in all at most SIDRA_LAYER_ROWS_MAX
- * @op:         enum sidra_pool_op
- * @pad:        zero
+ * @hdr: header, without flags
+ * @pattern: device address of struct sidra_pattern, 8-byte aligned. Each window has a pixel inside
+ *           the image
+ * @out: device address of element (0, 0, 0, channel 0), aligned to its size; channels are adjacent
+ * @out_stride: bytes between images, rows of windows, windows; as for an operand that is written:
+ *              sorted by size, each one is at least what lies inside a step
+ * @size: images, and windows of an image: rows and columns; > 0, in all at most
+ *        SIDRA_LAYER_ROWS_MAX
+ * @op: enum sidra_pool_op
+ * @pad: zero
  *
- * An average is the sum of the window's pixels in their order, in f32 from +0, divided by their number as an f32, and rounded to the type.
- * A window has at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels. The output has no byte between the first and the last byte that
- * windows may read.
+ * An average is the sum of the window's pixels in their order, in f32 from +0, divided by their
+ * number as an f32, and rounded to the type. A window has at most SIDRA_CMD_POOL_WINDOW_MAX
+ * elements of all channels. The output has no byte between the first and the last byte that windows
+ * may read.
  */
 struct sidra_cmd_pool {
 	struct sidra_cmd_header hdr;
@@ -532,21 +671,28 @@ struct sidra_cmd_pool {
 
 /**
  * struct sidra_cmd_sort - SORT: the first elements of each row, in order
- * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_SORT_DESCENDING or none
- * @type:       of the elements: enum sidra_cmd_type
+ * @opcode: SIDRA_CMD_SORT
+ * @flags: SIDRA_SORT_DESCENDING or none
+ * @type: of the elements: enum sidra_cmd_type
  * @index_type: of @indices: SIDRA_TYPE_S32 or SIDRA_TYPE_S64; zero without them
- * @in:         @rows x @cols elements
- * @values:     @rows x @count elements; 0: not wanted
- * @indices:    @rows x @count columns where these elements were; 0: not wanted, but then there are values
- * @in_stride, @values_stride, @indices_stride: bytes between rows, at least a row of each, multiples of the element's size; 0 for what is
- *              not wanted
- * @rows:       1..SIDRA_SORT_ROWS_MAX
- * @cols:       1..SIDRA_SORT_COLS_MAX
- * @count:      1..@cols: how many of the first elements are wanted
- * @reserved:   zero
+ * @cookie: as in struct sidra_cmd_header
+ * @in: device address of @rows x @cols elements
+ * @values: device address of @rows x @count elements; 0: not wanted
+ * @indices: device address of @rows x @count columns where these elements were; 0: not wanted, but
+ *           then there are values
+ * @in_stride: bytes between rows of @in, at least a row, a multiple of the element's size
+ * @values_stride: bytes between rows of @values, at least a row, a multiple of the element's size;
+ *                 0 if they are not wanted
+ * @indices_stride: bytes between rows of @indices, at least a row, a multiple of the index's size;
+ *                  0 if they are not wanted
+ * @rows: number of rows, 1..SIDRA_SORT_ROWS_MAX
+ * @cols: elements of a row, 1..SIDRA_SORT_COLS_MAX
+ * @count: 1..@cols: how many of the first elements are wanted
+ * @reserved: zero
  *
- * Equal elements stay in their order (also -0 and +0, and NaN). NaN is greater than every number. A BOOL is 0 or 1. Values are copied with
- * their bits. No output has a byte between the first and the last byte of another output or of the input.
+ * Equal elements stay in their order (also -0 and +0, and NaN). NaN is greater than every number. A
+ * BOOL is 0 or 1. Values are copied with their bits. No output has a byte between the first and the
+ * last byte of another output or of the input.
  */
 struct sidra_cmd_sort {
 	uint8_t  opcode;
@@ -566,36 +712,83 @@ struct sidra_cmd_sort {
 	uint64_t reserved;
 };
 
-/* Address of a fault with cause PROGRAM: why (enum sidra_program_error), and which instruction and operand, or SIDRA_PROGRAM_NONE. */
+/*
+ * Address of a fault with cause PROGRAM: why (enum sidra_program_error), and which instruction and
+ * operand, or SIDRA_PROGRAM_NONE.
+ */
 #define SIDRA_PROGRAM_NONE	0xffu
 #define SIDRA_PROGRAM_FAULT(why, instruction, operand) \
 	((uint64_t)(why) << 16 | (uint64_t)(operand) << 8 | (uint64_t)(instruction))
 
+/**
+ * enum sidra_program_error - why the chip refuses a vector program
+ * @SIDRA_PROGRAM_OK: not refused
+ * @SIDRA_PROGRAM_OP: unknown opcode
+ * @SIDRA_PROGRAM_FIELD: unknown flag, or a field that must be zero is not
+ * @SIDRA_PROGRAM_DESTINATION: not a register, or of the wrong kind
+ * @SIDRA_PROGRAM_SOURCE: not a source, or not allowed for this instruction
+ * @SIDRA_PROGRAM_UNDEFINED: a source that was not written before, or only in the same or a former
+ *                           pass
+ * @SIDRA_PROGRAM_TYPE: a source of the other type
+ * @SIDRA_PROGRAM_ORDER: a vector instruction after a scalar one, or the first instruction without
+ *                       PASS
+ * @SIDRA_PROGRAM_OPERAND: no such operand, or not for this instruction
+ * @SIDRA_PROGRAM_OPERAND_FIELD: a field of the operand is not allowed
+ * @SIDRA_PROGRAM_OPERAND_TYPE: the instruction does not take elements of this type
+ * @SIDRA_PROGRAM_OPERAND_ALIGNMENT: address or stride of the operand misaligned
+ * @SIDRA_PROGRAM_OPERAND_RANGE: reaches beyond all addresses
+ * @SIDRA_PROGRAM_OPERAND_OVERLAP: written, and overlaps another operand or itself
+ * @SIDRA_PROGRAM_SIZE: the iteration space is empty or too large
+ * @SIDRA_PROGRAM_ROW_COST: rows too long for a program that cannot be divided by columns
+ * @SIDRA_PROGRAM_LENGTH: number of instructions or operands
+ * @SIDRA_PROGRAM_OPERAND_UNUSED: the program does not use the operand
+ * @SIDRA_PROGRAM_OPERAND_WRITE: stored to without WRITE, or has WRITE and is not stored to
+ * @SIDRA_PROGRAM_OPERAND_WAYS: accessed in more than one way, or by both programs of a LAYER
+ * @SIDRA_PROGRAM_ERROR_COUNT: number of reasons
+ */
 enum sidra_program_error {
 	SIDRA_PROGRAM_OK		= 0,
-	SIDRA_PROGRAM_OP		= 1,	/* unknown opcode */
-	SIDRA_PROGRAM_FIELD		= 2,	/* unknown flag, or a field that must be zero is not */
-	SIDRA_PROGRAM_DESTINATION	= 3,	/* not a register, or of the wrong kind */
-	SIDRA_PROGRAM_SOURCE		= 4,	/* not a source, or not allowed for this instruction */
-	SIDRA_PROGRAM_UNDEFINED		= 5,	/* a source that was not written before, or only in the same or a former pass */
-	SIDRA_PROGRAM_TYPE		= 6,	/* a source of the other type */
-	SIDRA_PROGRAM_ORDER		= 7,	/* a vector instruction after a scalar one, or the first instruction without PASS */
-	SIDRA_PROGRAM_OPERAND		= 8,	/* no such operand, or not for this instruction */
-	SIDRA_PROGRAM_OPERAND_FIELD	= 9,	/* a field of the operand is not allowed */
-	SIDRA_PROGRAM_OPERAND_TYPE	= 10,	/* the instruction does not take elements of this type */
+	SIDRA_PROGRAM_OP		= 1,
+	SIDRA_PROGRAM_FIELD		= 2,
+	SIDRA_PROGRAM_DESTINATION	= 3,
+	SIDRA_PROGRAM_SOURCE		= 4,
+	SIDRA_PROGRAM_UNDEFINED		= 5,
+	SIDRA_PROGRAM_TYPE		= 6,
+	SIDRA_PROGRAM_ORDER		= 7,
+	SIDRA_PROGRAM_OPERAND		= 8,
+	SIDRA_PROGRAM_OPERAND_FIELD	= 9,
+	SIDRA_PROGRAM_OPERAND_TYPE	= 10,
 	SIDRA_PROGRAM_OPERAND_ALIGNMENT	= 11,
-	SIDRA_PROGRAM_OPERAND_RANGE	= 12,	/* reaches beyond all addresses */
-	SIDRA_PROGRAM_OPERAND_OVERLAP	= 13,	/* written, and overlaps another operand or itself */
-	SIDRA_PROGRAM_SIZE		= 14,	/* the iteration space is empty or too large */
-	SIDRA_PROGRAM_ROW_COST		= 15,	/* rows too long for a program that cannot be divided by columns */
-	SIDRA_PROGRAM_LENGTH		= 16,	/* number of instructions or operands */
+	SIDRA_PROGRAM_OPERAND_RANGE	= 12,
+	SIDRA_PROGRAM_OPERAND_OVERLAP	= 13,
+	SIDRA_PROGRAM_SIZE		= 14,
+	SIDRA_PROGRAM_ROW_COST		= 15,
+	SIDRA_PROGRAM_LENGTH		= 16,
 	SIDRA_PROGRAM_OPERAND_UNUSED	= 17,
-	SIDRA_PROGRAM_OPERAND_WRITE	= 18,	/* stored to without WRITE, or has WRITE and is not stored to */
-	SIDRA_PROGRAM_OPERAND_WAYS	= 19,	/* accessed in more than one way, or by both programs of a LAYER */
+	SIDRA_PROGRAM_OPERAND_WRITE	= 18,
+	SIDRA_PROGRAM_OPERAND_WAYS	= 19,
 	SIDRA_PROGRAM_ERROR_COUNT
 };
 
-/* Any packet. */
+/**
+ * union sidra_cmd - any packet
+ * @hdr: what all packets begin with
+ * @nop: NOP and BARRIER
+ * @sem: SEM_WAIT and SEM_SIGNAL
+ * @timestamp: TIMESTAMP
+ * @copy: COPY
+ * @fill: FILL
+ * @mvm: MVM
+ * @weights: PROGRAM and READBACK
+ * @call: CALL
+ * @label: LABEL
+ * @vector: VECTOR
+ * @matmul: MATMUL
+ * @layer: LAYER
+ * @pool: POOL
+ * @sort: SORT
+ * @raw: the 64 bytes as words
+ */
 union sidra_cmd {
 	struct sidra_cmd_header    hdr;
 	struct sidra_cmd_nop       nop;
@@ -616,13 +809,14 @@ union sidra_cmd {
 };
 
 /**
- * struct sidra_report - the chip writes one for each retired ring packet, if the queue has a report ring
- * @sequence:  ring index of the packet; written last
+ * struct sidra_report - the chip writes one for each retired ring packet, if the queue has a report
+ * ring
+ * @sequence: ring index of the packet; written last
  * @device_ps: time the chip would have taken (cost model), picoseconds; never mixed with wall time
  * @energy_pj: energy, picojoules
- * @cookie:    the packet's cookie
- * @opcode:    the packet's opcode
- * @cause:     enum sidra_fault_cause; 0 is success
+ * @cookie: the packet's cookie
+ * @opcode: the packet's opcode
+ * @cause: enum sidra_fault_cause; 0 is success
  */
 struct sidra_report {
 	uint64_t sequence;
@@ -633,29 +827,57 @@ struct sidra_report {
 	uint16_t cause;
 };
 
-/* Why a queue stopped. docs/device.md has the meaning of each cause, and what to do about it. */
+/**
+ * enum sidra_fault_cause - why a queue stopped
+ * @SIDRA_FAULT_NONE: no fault
+ * @SIDRA_FAULT_OPCODE: unknown opcode
+ * @SIDRA_FAULT_FIELD: reserved field or unknown flag set, or a field's value not allowed
+ * @SIDRA_FAULT_ALIGNMENT: address or stride misaligned
+ * @SIDRA_FAULT_LIMIT: size, count or range beyond a limit, or it wraps
+ * @SIDRA_FAULT_TRANSLATION: address not mapped, or page tables malformed
+ * @SIDRA_FAULT_PERMISSION: page rights do not allow the access
+ * @SIDRA_FAULT_BUS: the host refused the DMA
+ * @SIDRA_FAULT_WEIGHTS: no such weights object
+ * @SIDRA_FAULT_WEIGHTS_RIGHTS: the object's rights do not allow the operation
+ * @SIDRA_FAULT_UNPROGRAMMED: a tile that this object has not programmed
+ * @SIDRA_FAULT_VALUE: data out of range (index, weight not encodable, window outside the image)
+ * @SIDRA_FAULT_CALL: CALL inside CALL
+ * @SIDRA_FAULT_NOT_ALLOWED: packet not allowed in this kind of queue
+ * @SIDRA_FAULT_PEER: a waited-for queue or epoch does not exist, or ended too long ago
+ * @SIDRA_FAULT_RING: write index ran ahead of the ring or backwards
+ * @SIDRA_FAULT_FETCH: packet damaged on its way (fault knob; parity)
+ * @SIDRA_FAULT_TIMEOUT: written by the driver: no progress
+ * @SIDRA_FAULT_RESET: written by the driver: reset on request
+ * @SIDRA_FAULT_PRODUCER: a packet that a SEM_WAIT waited for was dropped or faulted; see struct
+ *                        sidra_fault
+ * @SIDRA_FAULT_PROGRAM: a vector program or its operands are refused; address:
+ *                       SIDRA_PROGRAM_FAULT()
+ * @SIDRA_FAULT_COUNT: number of causes
+ *
+ * docs/device.md has the meaning of each cause, and what to do about it.
+ */
 enum sidra_fault_cause {
 	SIDRA_FAULT_NONE		= 0,
-	SIDRA_FAULT_OPCODE		= 1,	/* unknown opcode */
-	SIDRA_FAULT_FIELD		= 2,	/* reserved field or unknown flag set, or a field's value not allowed */
-	SIDRA_FAULT_ALIGNMENT		= 3,	/* address or stride misaligned */
-	SIDRA_FAULT_LIMIT		= 4,	/* size, count or range beyond a limit, or it wraps */
-	SIDRA_FAULT_TRANSLATION		= 5,	/* address not mapped, or page tables malformed */
-	SIDRA_FAULT_PERMISSION		= 6,	/* page rights do not allow the access */
-	SIDRA_FAULT_BUS			= 7,	/* the host refused the DMA */
-	SIDRA_FAULT_WEIGHTS		= 8,	/* no such weights object */
-	SIDRA_FAULT_WEIGHTS_RIGHTS	= 9,	/* the object's rights do not allow the operation */
-	SIDRA_FAULT_UNPROGRAMMED	= 10,	/* a tile that this object has not programmed */
-	SIDRA_FAULT_VALUE		= 11,	/* data out of range (index, weight not encodable, window outside the image) */
-	SIDRA_FAULT_CALL		= 12,	/* CALL inside CALL */
-	SIDRA_FAULT_NOT_ALLOWED		= 13,	/* packet not allowed in this kind of queue */
-	SIDRA_FAULT_PEER		= 14,	/* a waited-for queue or epoch does not exist, or ended too long ago */
-	SIDRA_FAULT_RING		= 15,	/* write index ran ahead of the ring or backwards */
-	SIDRA_FAULT_FETCH		= 16,	/* packet damaged on its way (fault knob; parity) */
-	SIDRA_FAULT_TIMEOUT		= 17,	/* written by the driver: no progress */
-	SIDRA_FAULT_RESET		= 18,	/* written by the driver: reset on request */
-	SIDRA_FAULT_PRODUCER		= 19,	/* a packet that a SEM_WAIT waited for was dropped or faulted; see struct sidra_fault */
-	SIDRA_FAULT_PROGRAM		= 20,	/* a vector program or its operands are refused; address: SIDRA_PROGRAM_FAULT() */
+	SIDRA_FAULT_OPCODE		= 1,
+	SIDRA_FAULT_FIELD		= 2,
+	SIDRA_FAULT_ALIGNMENT		= 3,
+	SIDRA_FAULT_LIMIT		= 4,
+	SIDRA_FAULT_TRANSLATION		= 5,
+	SIDRA_FAULT_PERMISSION		= 6,
+	SIDRA_FAULT_BUS			= 7,
+	SIDRA_FAULT_WEIGHTS		= 8,
+	SIDRA_FAULT_WEIGHTS_RIGHTS	= 9,
+	SIDRA_FAULT_UNPROGRAMMED	= 10,
+	SIDRA_FAULT_VALUE		= 11,
+	SIDRA_FAULT_CALL		= 12,
+	SIDRA_FAULT_NOT_ALLOWED		= 13,
+	SIDRA_FAULT_PEER		= 14,
+	SIDRA_FAULT_RING		= 15,
+	SIDRA_FAULT_FETCH		= 16,
+	SIDRA_FAULT_TIMEOUT		= 17,
+	SIDRA_FAULT_RESET		= 18,
+	SIDRA_FAULT_PRODUCER		= 19,
+	SIDRA_FAULT_PROGRAM		= 20,
 	SIDRA_FAULT_COUNT
 };
 
@@ -668,7 +890,8 @@ enum sidra_fault_cause {
 #define SIDRA_ASSERT(c) _Static_assert(c, #c)
 #endif
 #define SIDRA_ASSERT_SIZE(type, size) SIDRA_ASSERT(sizeof(type) == (size))
-#define SIDRA_ASSERT_AT(type, field, offset) SIDRA_ASSERT(__builtin_offsetof(type, field) == (offset))
+#define SIDRA_ASSERT_AT(type, field, offset) \
+	SIDRA_ASSERT(__builtin_offsetof(type, field) == (offset))
 
 SIDRA_ASSERT_SIZE(struct sidra_cmd_header, 8);
 SIDRA_ASSERT_AT(struct sidra_cmd_header, cookie, 4);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Hardware contract of a SIDRA chip: registers, tables in memory, page tables, mailbox, firmware image and weights directory. The chip
- * model, the QEMU device, the driver and the firmware use it.
+ * Hardware contract of a SIDRA chip: registers, tables in memory, page tables, mailbox, firmware
+ * image and weights directory. The chip model, the QEMU device, the driver and the firmware use it.
  *
  * Rules
- * - Everything is little-endian. Reserved fields and reserved register bits are written as zero; registers that do not
- *   exist read 0 and ignore writes. Access sizes: 4 bytes, or 8 bytes where a register is marked (64).
- * - A "bus address" is an address on PCI (an IOVA behind an IOMMU). A "device address" (VA) is an address in packets.
- * - The chip never caches an entry of a table or page table that is not valid, so making an entry valid needs no command. Before the driver
- *   changes an entry or frees its memory, it clears the entry, issues a QUIESCE of its scope, and waits for the acknowledgement.
+ * - Everything is little-endian. Reserved fields and reserved register bits are written as zero;
+ *   registers that do not exist read 0 and ignore writes. Access sizes: 4 bytes, or 8 bytes where a
+ *   register is marked (64).
+ * - A "bus address" is an address on PCI (an IOVA behind an IOMMU). A "device address" (VA) is an
+ *   address in packets.
+ * - The chip never caches an entry of a table or page table that is not valid, so making an entry
+ *   valid needs no command. Before the driver changes an entry or frees its memory, it clears the
+ *   entry, issues a QUIESCE of its scope, and waits for the acknowledgement.
  * - A new major version is not compatible; a new minor version only adds.
  */
 #ifndef SIDRA_HW_H
@@ -21,7 +24,7 @@
 extern "C" {
 #endif
 
-/* ---- PCI ------------------------------------------------------------------------------------------------------- */
+/* ---- PCI ------------------------------------------------------------------------------------- */
 
 /* Placeholder ids of the model, without a registered vendor. A product must replace them. */
 #define SIDRA_PCI_VENDOR_ID	0x5349u
@@ -32,20 +35,21 @@ extern "C" {
 #define SIDRA_BAR_REGS_SIZE	0x1000000u	/* 16 MiB */
 #define SIDRA_BAR_L3		2		/* 64-bit, prefetchable: window onto L3 SRAM */
 
-#define SIDRA_MSIX_VECTORS	32u		/* 0: admin and faults; 1..31: queue groups, chosen by the queue entry */
+/* 0: admin and faults; 1..31: queue groups, chosen by the queue entry */
+#define SIDRA_MSIX_VECTORS	32u
 #define SIDRA_MSIX_ADMIN	0u
 
-/* ---- Limits of the architecture (a chip reports its own in registers) ------------------------------------------ */
+/* ---- Limits of the architecture (a chip reports its own in registers) ------------------------ */
 
 #define SIDRA_CONTEXTS_MAX		64u
 #define SIDRA_QUEUES_PER_CONTEXT_MAX	256u
 #define SIDRA_QUEUES_MAX		1024u	/* running at once on one chip */
 #define SIDRA_WEIGHTS_MAX		4096u	/* entries in one context's weights table */
 
-/* ---- BAR0 ------------------------------------------------------------------------------------------------------ */
+/* ---- BAR0 ------------------------------------------------------------------------------------ */
 
 /* Identity: constant. */
-#define SIDRA_REG_ID			0x0000u	/* SIDRA_ID_MAGIC; all ones or zero if the link is lost */
+#define SIDRA_REG_ID			0x0000u	/* SIDRA_ID_MAGIC; ones or 0 if link is lost */
 #define   SIDRA_ID_MAGIC		0x41524453u	/* "SDRA" */
 #define SIDRA_REG_HW_VERSION		0x0004u	/* major << 16 | minor */
 #define SIDRA_REG_FEATURES		0x0008u	/* (64) SIDRA_FEATURE_* */
@@ -70,11 +74,12 @@ extern "C" {
 #define   SIDRA_STATUS_THROTTLED	(1u << 11)
 #define   SIDRA_STATUS_STOPPED		(1u << 12)	/* device scope quiesced */
 #define SIDRA_REG_BOOT_REASON		0x0104u	/* enum sidra_boot_reason */
-#define SIDRA_REG_HEARTBEAT		0x0108u	/* firmware event-loop counter; 0 without firmware */
+#define SIDRA_REG_HEARTBEAT		0x0108u	/* firmware's event-loop counter; 0: no firmware */
 #define SIDRA_REG_PANIC			0x010cu	/* firmware panic code; 0 none */
 #define SIDRA_REG_GENERATION		0x0110u	/* +1 for each device reset or FLR */
 #define SIDRA_REG_SCRATCH		0x0114u	/* reads back what was written, inverted */
-#define SIDRA_REG_CLOCK			0x0118u	/* (64) device clock, ns; reading the low half latches the high one */
+/* (64) device clock, ns; reading the low half latches the high one */
+#define SIDRA_REG_CLOCK			0x0118u
 
 enum sidra_boot_stage {
 	SIDRA_STAGE_RESET	= 0,
@@ -96,8 +101,9 @@ enum sidra_boot_reason {
 
 /* Control. */
 #define SIDRA_REG_CONTROL		0x0200u
-#define   SIDRA_CONTROL_ENABLE		(1u << 0)	/* queues run; set after CONTEXT_TABLE was written */
-#define SIDRA_REG_RESET			0x0204u	/* write SIDRA_RESET_MAGIC: device reset; cells and NVM survive */
+#define   SIDRA_CONTROL_ENABLE		(1u << 0)	/* queues run; set after CONTEXT_TABLE */
+/* write SIDRA_RESET_MAGIC: device reset; cells and NVM survive */
+#define SIDRA_REG_RESET			0x0204u
 #define   SIDRA_RESET_MAGIC		0x52534554u
 #define SIDRA_REG_INT_STATUS		0x0208u	/* write 1 to clear; SIDRA_INT_* */
 #define SIDRA_REG_INT_ENABLE		0x020cu	/* which of them raise SIDRA_MSIX_ADMIN */
@@ -107,48 +113,79 @@ enum sidra_boot_reason {
 #define   SIDRA_INT_FIRMWARE		(1u << 3)	/* panic or watchdog */
 #define   SIDRA_INT_THERMAL		(1u << 4)
 #define   SIDRA_INT_TEST		(1u << 5)	/* SIDRA_REG_TEST_IRQ with vector 0 */
-#define SIDRA_REG_CONTEXT_TABLE		0x0210u	/* (64) bus address of struct sidra_hw_context[SIDRA_CONTEXTS_MAX], 4 KiB aligned */
+/* (64) bus address of struct sidra_hw_context[SIDRA_CONTEXTS_MAX], 4 KiB aligned */
+#define SIDRA_REG_CONTEXT_TABLE		0x0210u
 #define SIDRA_REG_TEST_IRQ		0x0218u	/* write v: raise MSI-X vector v */
 
-/* Admin commands, one at a time. Write the arguments, then ADMIN_CMD; the command is done when ADMIN_STATUS has its tag without BUSY. */
+/*
+ * Admin commands, one at a time. Write the arguments, then ADMIN_CMD; the command is done when
+ * ADMIN_STATUS has its tag without BUSY.
+ */
 #define SIDRA_REG_ADMIN_ARG0		0x0220u	/* (64) */
 #define SIDRA_REG_ADMIN_ARG1		0x0228u	/* (64) */
 #define SIDRA_REG_ADMIN_ARG2		0x0230u	/* (64) */
 #define SIDRA_REG_ADMIN_CMD		0x0240u	/* enum sidra_admin_op | tag << 16 */
-#define SIDRA_REG_ADMIN_STATUS		0x0244u	/* enum sidra_admin_result | SIDRA_ADMIN_BUSY | tag << 16 */
+#define SIDRA_REG_ADMIN_STATUS		0x0244u	/* enum sidra_admin_result | BUSY | tag << 16 */
 #define   SIDRA_ADMIN_BUSY		(1u << 15)
 #define   SIDRA_ADMIN_RESULT_MASK	0x000000ffu
 
-/*
- * QUIESCE_* stops and drains a scope, and invalidates its cached entries. When the command is done, nothing of the scope is in flight, no
- *   cache holds anything of it, and the chip does not access its memory until it resumes.
- *   RANGE and WEIGHTS resume by themselves, with the new tables. QUEUE, CONTEXT and DEVICE stay stopped until RESUME_*: a resumed queue
- *   continues with the packet it stopped in; a queue whose entry has become invalid is unloaded.
- * RESET_QUEUE and RESET_CONTEXT are like QUIESCE, and also discard the position of the queues: the chip begins at start_index of the queue
- *   entry at the next doorbell after the acknowledgement. To begin elsewhere, issue QUIESCE_QUEUE, store the entry, then issue RESET_QUEUE,
- *   which also resumes the queue.
- *   RESET_QUEUE ends an epoch of the queue: the entry must have another one before the next doorbell. From then on, waits for the ended
- *   epoch succeed for packets that had retired, and fail for others. RESET_CONTEXT discards all epochs of the context's queues.
+/**
+ * enum sidra_admin_op - admin commands; arg0 to arg2 are the registers ADMIN_ARG0 to ADMIN_ARG2
+ * @SIDRA_ADMIN_NONE: no command
+ * @SIDRA_ADMIN_QUIESCE_RANGE: arg0 context; arg1 device address; arg2 bytes
+ * @SIDRA_ADMIN_QUIESCE_WEIGHTS: arg0 context; arg1 weights index
+ * @SIDRA_ADMIN_QUIESCE_QUEUE: arg0 context; arg1 queue
+ * @SIDRA_ADMIN_QUIESCE_CONTEXT: arg0 context
+ * @SIDRA_ADMIN_QUIESCE_DEVICE: no arguments
+ * @SIDRA_ADMIN_RESUME_QUEUE: arg0 context; arg1 queue
+ * @SIDRA_ADMIN_RESUME_CONTEXT: arg0 context
+ * @SIDRA_ADMIN_RESUME_DEVICE: no arguments
+ * @SIDRA_ADMIN_RESET_QUEUE: arg0 context; arg1 queue; arg2 epoch that ends (0: the loaded one) |
+ *                           cause << 32 (0: RESET)
+ * @SIDRA_ADMIN_RESET_CONTEXT: arg0 context
+ * @SIDRA_ADMIN_TEST_DMA: copies arg2 <= 4096 bytes from bus arg0 to bus arg1
+ * @SIDRA_ADMIN_NVM_READ: NVM offset arg0 -> bus arg1, arg2 <= 65536 bytes
+ * @SIDRA_ADMIN_NVM_WRITE: NVM offset arg0 <- bus arg1, arg2 <= 65536 bytes
+ * @SIDRA_ADMIN_XBAR_READ: struct sidra_hw_xbar[arg2 <= 1024] of crossbars arg0.. -> bus arg1
+ * @SIDRA_ADMIN_XBAR_ERASE: crossbars arg0 .. arg0 + arg1 - 1: cells to level 0, owner 0
+ * @SIDRA_ADMIN_L3_ZERO: L3 offset arg0, arg1 bytes, both 4 KiB multiples
+ * @SIDRA_ADMIN_XBAR_REPORT: struct sidra_hw_xbar_report[arg2 <= 64] of crossbars arg0.. -> bus arg1
+ * @SIDRA_ADMIN_OP_COUNT: one more than the last command
+ *
+ * QUIESCE_* stops and drains a scope, and invalidates its cached entries. When the command is done,
+ * nothing of the scope is in flight, no cache holds anything of it, and the chip does not access
+ * its memory until it resumes. RANGE and WEIGHTS resume by themselves, with the new tables. QUEUE,
+ * CONTEXT and DEVICE stay stopped until RESUME_*: a resumed queue continues with the packet it
+ * stopped in; a queue whose entry has become invalid is unloaded.
+ *
+ * RESET_QUEUE and RESET_CONTEXT are like QUIESCE, and also discard the position of the queues: the
+ * chip begins at start_index of the queue entry at the next doorbell after the acknowledgement. To
+ * begin elsewhere, issue QUIESCE_QUEUE, store the entry, then issue RESET_QUEUE, which also resumes
+ * the queue.
+ *
+ * RESET_QUEUE ends an epoch of the queue: the entry must have another one before the next doorbell.
+ * From then on, waits for the ended epoch succeed for packets that had retired, and fail for
+ * others. RESET_CONTEXT discards all epochs of the context's queues.
  */
 enum sidra_admin_op {
 	SIDRA_ADMIN_NONE		= 0,
-	SIDRA_ADMIN_QUIESCE_RANGE	= 1,	/* arg0 context; arg1 device address; arg2 bytes */
-	SIDRA_ADMIN_QUIESCE_WEIGHTS	= 2,	/* arg0 context; arg1 weights index */
-	SIDRA_ADMIN_QUIESCE_QUEUE	= 3,	/* arg0 context; arg1 queue */
-	SIDRA_ADMIN_QUIESCE_CONTEXT	= 4,	/* arg0 context */
+	SIDRA_ADMIN_QUIESCE_RANGE	= 1,
+	SIDRA_ADMIN_QUIESCE_WEIGHTS	= 2,
+	SIDRA_ADMIN_QUIESCE_QUEUE	= 3,
+	SIDRA_ADMIN_QUIESCE_CONTEXT	= 4,
 	SIDRA_ADMIN_QUIESCE_DEVICE	= 5,
-	SIDRA_ADMIN_RESUME_QUEUE	= 6,	/* arg0 context; arg1 queue */
-	SIDRA_ADMIN_RESUME_CONTEXT	= 7,	/* arg0 context */
+	SIDRA_ADMIN_RESUME_QUEUE	= 6,
+	SIDRA_ADMIN_RESUME_CONTEXT	= 7,
 	SIDRA_ADMIN_RESUME_DEVICE	= 8,
-	SIDRA_ADMIN_RESET_QUEUE		= 9,	/* arg0 context; arg1 queue; arg2 epoch that ends (0: the loaded one) | cause << 32 (0: RESET) */
-	SIDRA_ADMIN_RESET_CONTEXT	= 10,	/* arg0 context */
-	SIDRA_ADMIN_TEST_DMA		= 16,	/* copies arg2 <= 4096 bytes from bus arg0 to bus arg1 */
-	SIDRA_ADMIN_NVM_READ		= 17,	/* NVM offset arg0 -> bus arg1, arg2 <= 65536 bytes */
-	SIDRA_ADMIN_NVM_WRITE		= 18,	/* NVM offset arg0 <- bus arg1, arg2 <= 65536 bytes */
-	SIDRA_ADMIN_XBAR_READ		= 19,	/* struct sidra_hw_xbar[arg2 <= 1024] of crossbars arg0.. -> bus arg1 */
-	SIDRA_ADMIN_XBAR_ERASE		= 20,	/* crossbars arg0 .. arg0 + arg1 - 1: cells to level 0, owner 0 */
-	SIDRA_ADMIN_L3_ZERO		= 21,	/* L3 offset arg0, arg1 bytes, both 4 KiB multiples */
-	SIDRA_ADMIN_XBAR_REPORT		= 22,	/* struct sidra_hw_xbar_report[arg2 <= 64] of crossbars arg0.. -> bus arg1 */
+	SIDRA_ADMIN_RESET_QUEUE		= 9,
+	SIDRA_ADMIN_RESET_CONTEXT	= 10,
+	SIDRA_ADMIN_TEST_DMA		= 16,
+	SIDRA_ADMIN_NVM_READ		= 17,
+	SIDRA_ADMIN_NVM_WRITE		= 18,
+	SIDRA_ADMIN_XBAR_READ		= 19,
+	SIDRA_ADMIN_XBAR_ERASE		= 20,
+	SIDRA_ADMIN_L3_ZERO		= 21,
+	SIDRA_ADMIN_XBAR_REPORT		= 22,
 	SIDRA_ADMIN_OP_COUNT
 };
 
@@ -161,44 +198,51 @@ enum sidra_admin_result {
 	SIDRA_ADMIN_ABORTED		= 5	/* ended by a reset */
 };
 
-/* Mailbox to the firmware, which queues do not need. Absent (reads 0, ignores writes) without SIDRA_FEATURE_FIRMWARE. */
-#define SIDRA_REG_MAILBOX_REQUEST	0x0300u	/* (64) bus address of the request ring: struct sidra_mailbox_msg[entries] */
-#define SIDRA_REG_MAILBOX_REPLY		0x0308u	/* (64) bus address of the reply ring, same number of entries */
+/*
+ * Mailbox to the firmware, which queues do not need. Absent (reads 0, ignores writes) without
+ * SIDRA_FEATURE_FIRMWARE. REQUEST and REPLY are bus addresses of struct sidra_mailbox_msg[entries].
+ */
+#define SIDRA_REG_MAILBOX_REQUEST	0x0300u	/* (64) request ring */
+#define SIDRA_REG_MAILBOX_REPLY		0x0308u	/* (64) reply ring */
 #define SIDRA_REG_MAILBOX_ENTRIES	0x0310u	/* power of two, 2..256 */
 #define SIDRA_REG_MAILBOX_DOORBELL	0x0314u	/* request write index */
 #define SIDRA_REG_MAILBOX_REPLY_INDEX	0x0318u	/* reply write index, published by the firmware */
 #define SIDRA_REG_MAILBOX_REPLY_READ	0x031cu	/* reply read index, written by the driver */
 
-/* Windows in BAR0. */
-#define SIDRA_BAR_TELEMETRY		0x010000u	/* 4 KiB, read-only: struct sidra_telemetry */
+/* Windows in BAR0. TELEMETRY has 4 KiB, and is read-only. */
+#define SIDRA_BAR_TELEMETRY		0x010000u	/* struct sidra_telemetry */
 #define SIDRA_BAR_ARM			0x200000u	/* kernel only: 64-bit write; see below */
 #define SIDRA_BAR_ARM_STRIDE		0x000800u	/* per context; 8 bytes per queue */
-#define SIDRA_BAR_DOORBELL		0x400000u	/* user space may map it: 64 KiB per context */
+#define SIDRA_BAR_DOORBELL		0x400000u	/* for user space: 64 KiB per context */
 #define SIDRA_BAR_MSIX_TABLE		0xe00000u
 #define SIDRA_BAR_MSIX_PBA		0xe80000u
 
 /* Doorbell of a queue: 32-bit write of any value. The chip then reads the write index in memory. */
 #define SIDRA_DOORBELL(context, queue) \
 	(SIDRA_BAR_DOORBELL + (context) * SIDRA_DOORBELL_PAGE_SIZE + (queue) * 8u)
-/* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when the queue's timeline is >= the
- * value (immediately if it already is), after the timeline is visible in the state page. A queue that has not started yet is compared when
- * it starts. A queue is armed for one value, that of the last write. */
+/*
+ * ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector
+ * once when the queue's timeline is >= the value (immediately if it already is), after the timeline
+ * is visible in the state page. A queue that has not started yet is compared when it starts. A
+ * queue is armed for one value, that of the last write.
+ */
 #define SIDRA_ARM(context, queue) \
 	(SIDRA_BAR_ARM + (context) * SIDRA_BAR_ARM_STRIDE + (queue) * 8u)
 
-/* ---- Tables in memory (written by the driver, read by the chip) ------------------------------------------------ */
+/* ---- Tables in memory (written by the driver, read by the chip) ------------------------------ */
 
 #define SIDRA_HW_CONTEXT_VALID		(1u << 0)
 
 /**
  * struct sidra_hw_context - entry of the context table
- * @page_table:    bus address of the root page table, 4 KiB aligned
+ * @page_table: bus address of the root page table, 4 KiB aligned
  * @weights_table: bus address of struct sidra_hw_weights[@weights_count]; 0 if @weights_count is 0
- * @queue_table:   bus address of struct sidra_hw_queue[@queue_count]
+ * @queue_table: bus address of struct sidra_hw_queue[@queue_count]
  * @weights_count: <= SIDRA_WEIGHTS_MAX
- * @queue_count:   <= SIDRA_QUEUES_PER_CONTEXT_MAX
- * @generation:    copied to the state pages
- * @flags:         SIDRA_HW_CONTEXT_VALID
+ * @queue_count: <= SIDRA_QUEUES_PER_CONTEXT_MAX
+ * @generation: generation of the context, which the driver also stores in the entries of its queues
+ * @flags: SIDRA_HW_CONTEXT_VALID
+ * @reserved: zero
  */
 struct sidra_hw_context {
 	uint64_t page_table;
@@ -212,23 +256,29 @@ struct sidra_hw_context {
 };
 
 #define SIDRA_HW_QUEUE_VALID		(1u << 0)
-#define SIDRA_HW_QUEUE_KERNEL		(1u << 1)	/* ring, write index are bus addresses; SEM_* not allowed */
+/* ring, write index are bus addresses; SEM_* not allowed */
+#define SIDRA_HW_QUEUE_KERNEL		(1u << 1)
 
 /**
  * struct sidra_hw_queue - entry of a context's queue table
- * @ring:        packets, 2^@ring_log2 of them, 4 KiB aligned; device address (user) or bus address (kernel queue)
- * @write_index: 64-bit word, 8-byte aligned: ring index of the next packet that software will write; same kind of address
- * @state:       bus address of struct sidra_queue_state, 4 KiB aligned (its own page)
- * @report:      device address (bus address for a kernel queue) of struct sidra_report[2^@ring_log2], 32-byte aligned; 0: none
+ * @ring: packets, 2^@ring_log2 of them, 4 KiB aligned; device address (user) or bus address (kernel
+ *        queue)
+ * @write_index: 64-bit word, 8-byte aligned: ring index of the next packet that software will
+ *               write; same kind of address
+ * @state: bus address of struct sidra_queue_state, 4 KiB aligned (its own page)
+ * @report: device address (bus address for a kernel queue) of struct sidra_report[2^@ring_log2],
+ *          32-byte aligned; 0: none
  * @start_index: first ring index after the queue is loaded or reset
- * @generation:  copied to the state page
- * @flags:       SIDRA_HW_QUEUE_*
- * @ring_log2:   SIDRA_QUEUE_LOG2_MIN..MAX
- * @priority:    0..SIDRA_PRIORITIES - 1
- * @vector:      MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
- * @epoch:       epoch of the queue's packets from @start_index on; not 0. The driver assigns a new one, unique among all queues of the
- *               context, when it creates or resets the queue. In an entry that is not valid: the epoch that the driver is about to begin, or
- *               to end with RESET_QUEUE; otherwise 0
+ * @generation: copied to the state page
+ * @flags: SIDRA_HW_QUEUE_*
+ * @ring_log2: SIDRA_QUEUE_LOG2_MIN..MAX
+ * @priority: 0..SIDRA_PRIORITIES - 1
+ * @vector: MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
+ * @epoch: epoch of the queue's packets from @start_index on; not 0. The driver assigns a new one,
+ *         unique among all queues of the context, when it creates or resets the queue. In an entry
+ *         that is not valid: the epoch that the driver is about to begin, or to end with
+ *         RESET_QUEUE; otherwise 0
+ * @reserved: zero
  */
 struct sidra_hw_queue {
 	uint64_t ring;
@@ -251,15 +301,20 @@ struct sidra_hw_queue {
 #define SIDRA_HW_WEIGHTS_READBACK	(1u << 3)
 
 /**
- * struct sidra_hw_weights - entry of a context's weights table: the capability to use a set of crossbars
- * @uid:        identity of the object, never 0, never reused on this array; the chip stores it in the header of each crossbar it programs
- * @tiles:      bus address of uint32_t crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid at i * columns_of_tiles + j,
- *              i over inputs (256 each), j over outputs (128 or 256 each). No crossbar may occur twice
- * @rows:       K, inputs, >= 1
- * @cols:       N, outputs, >= 1
+ * struct sidra_hw_weights - entry of a context's weights table: the capability to use a set of
+ * crossbars
+ * @uid: identity of the object, never 0, never reused on this array; the chip stores it in the
+ *       header of each crossbar it programs
+ * @tiles: bus address of uint32_t crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid at
+ *         i * columns_of_tiles + j, i over inputs (256 each), j over outputs (128 or 256 each). No
+ *         crossbar may occur twice
+ * @rows: K, inputs, >= 1
+ * @cols: N, outputs, >= 1
  * @tile_count: ceil(K / 256) * ceil(N / 128 or 256)
- * @flags:      SIDRA_HW_WEIGHTS_*
- * @encoding:   enum sidra_encoding
+ * @flags: SIDRA_HW_WEIGHTS_*
+ * @encoding: enum sidra_encoding
+ * @reserved0: zero
+ * @reserved1: zero
  *
  * crossbar = ((cluster * CUs_per_cluster) + CU) * crossbars_per_CU + crossbar_in_CU.
  */
@@ -275,31 +330,50 @@ struct sidra_hw_weights {
 	uint64_t reserved1[3];
 };
 
-/* How cells of a crossbar are programmed. */
+/**
+ * enum sidra_xbar_level - how cells of a crossbar are programmed
+ * @SIDRA_XBAR_EXACT: exactly, without pulses or reads; the counters of these are zero
+ * @SIDRA_XBAR_PULSED: by pulses, with a read after each
+ */
 enum sidra_xbar_level {
-	SIDRA_XBAR_EXACT	= 0,	/* exactly, without pulses or reads; the counters of these are zero */
-	SIDRA_XBAR_PULSED	= 1	/* by pulses, with a read after each */
+	SIDRA_XBAR_EXACT	= 0,
+	SIDRA_XBAR_PULSED	= 1
 };
 
 #define SIDRA_XBAR_TRIES_MAX	64u	/* maximum number of pulses for a cell in one programming */
 
 /**
- * struct sidra_hw_xbar_report - programming effort and errors of a crossbar since it was erased, as XBAR_REPORT returns them
- * @uid, @tile, @programs, @programmed_rows, @stuck_cells: as in struct sidra_hw_xbar
- * @level:         enum sidra_xbar_level
+ * struct sidra_hw_xbar_report - programming effort and errors of a crossbar since it was erased, as
+ * XBAR_REPORT returns them
+ * @uid: as in struct sidra_hw_xbar
+ * @tile: as in struct sidra_hw_xbar
+ * @programs: as in struct sidra_hw_xbar
+ * @programmed_rows: as in struct sidra_hw_xbar
+ * @level: enum sidra_xbar_level
+ * @stuck_cells: as in struct sidra_hw_xbar
  * @spare_columns: number of columns that were replaced by spare columns
- * @error_ppm:     root mean square deviation of converged cells from their target after the last pulse, in millionths of G_max
- * @drift_ppm:     loss of conductance since the last programming, in millionths of the conductance then
- * @age_s:         seconds since the last programming, with an error of half a day; counted faster at high temperature, like drift
- * @bad_cells:     cells in use that did not converge when they were pulsed last
- * @failed:        cells that did not converge within SIDRA_XBAR_TRIES_MAX pulses, nor in a second attempt; includes stuck cells
- * @set_pulses, @reset_pulses, @reads: sums over all cells
- * @device_ps, @energy_pj: device time and energy of programming
- * @clipped:       number of sums of products that were clipped, because they exceeded the range of the ADCs
- * @recovered:     cells that converged in a second attempt
- * @adc_range:     half of the range of the ADCs that SIDRA_CMD_MVM_CALIBRATE has set, in products of input and weight; 0: the range
- *                 follows each product
- * @arrived:       number of cells that converged, by number of pulses; cells that are programmed again count again
+ * @error_ppm: root mean square deviation of converged cells from their target after the last pulse,
+ *             in millionths of G_max
+ * @drift_ppm: loss of conductance since the last programming, in millionths of the conductance then
+ * @bad_cells: cells in use that did not converge when they were pulsed last
+ * @age_s: seconds since the last programming, with an error of half a day; counted faster at high
+ *         temperature, like drift
+ * @failed: cells that did not converge within SIDRA_XBAR_TRIES_MAX pulses, nor in a second attempt;
+ *          includes stuck cells
+ * @set_pulses: pulses that raised a conductance, of all cells
+ * @reset_pulses: pulses that lowered one, of all cells
+ * @reads: reads, of all cells
+ * @device_ps: device time of programming (cost model), in picoseconds
+ * @energy_pj: energy of programming (cost model), in picojoules
+ * @clipped: number of sums of products that were clipped, because they exceeded the range of the
+ *           ADCs
+ * @recovered: cells that converged in a second attempt
+ * @adc_range: half of the range of the ADCs that SIDRA_CMD_MVM_CALIBRATE has set, in products of
+ *             input and weight; 0: the range follows each product
+ * @reserved0: zero
+ * @arrived: number of cells that converged, by number of pulses; cells that are programmed again
+ *           count again
+ * @reserved1: zero
  */
 struct sidra_hw_xbar_report {
 	uint64_t uid;
@@ -327,14 +401,17 @@ struct sidra_hw_xbar_report {
 	uint64_t reserved1[7];
 };
 
-/* ---- Page tables ----------------------------------------------------------------------------------------------- */
+/* ---- Page tables ----------------------------------------------------------------------------- */
 
 /*
- * Three levels of 512 entries; device address bits 38:30, 29:21, 20:12, offset 11:0. An entry is 64 bits. A table entry has VALID
- * only (and the address); a leaf has VALID, LEAF and rights. LEAF at level 1 (middle) is a 2 MiB page, at level 0 a 4 KiB page;
- * at the root it is malformed, as is any reserved bit. LOCAL: the address is an offset in L3, not a bus address.
+ * Three levels of 512 entries; device address bits 38:30, 29:21, 20:12, offset 11:0. An entry is 64
+ * bits. A table entry has VALID only (and the address); a leaf has VALID, LEAF and rights. LEAF at
+ * level 1 (middle) is a 2 MiB page, at level 0 a 4 KiB page; at the root it is malformed, as is any
+ * reserved bit. LOCAL: the address is an offset in L3, not a bus address.
  */
-#define SIDRA_BUS_BITS		52u	/* bus addresses end below 2^52: the chip refuses tables and buffers that reach beyond */
+
+/* Bus addresses end below 2^52: the chip refuses tables and buffers that reach beyond. */
+#define SIDRA_BUS_BITS		52u
 #define SIDRA_HUGE_SHIFT	21u
 #define SIDRA_HUGE_SIZE		(1u << SIDRA_HUGE_SHIFT)
 #define SIDRA_PT_LEVELS		3u
@@ -347,17 +424,44 @@ struct sidra_hw_xbar_report {
 #define SIDRA_PTE_ADDR		0x000ffffffffff000ull
 #define SIDRA_PTE_RESERVED	(~(SIDRA_PTE_ADDR | 0x1full))
 
-/* ---- Mailbox --------------------------------------------------------------------------------------------------- */
+/* ---- Mailbox --------------------------------------------------------------------------------- */
 
-/* docs/firmware.md describes the contents of requests and replies. */
-
+/**
+ * enum sidra_mailbox_op - requests, replies and events in the mailbox
+ * @SIDRA_MAILBOX_HELLO: exchange interface versions; version and slot of the running image
+ * @SIDRA_MAILBOX_STATUS: boot stage, heartbeat, device clock, boot reason
+ * @SIDRA_MAILBOX_CALIBRATE: calibrate the ADCs of some crossbars, in the background
+ * @SIDRA_MAILBOX_ISPP_CAMPAIGN: get or set the policy of programming, or check crossbars in the
+ *                               background
+ * @SIDRA_MAILBOX_ISPP_REFRESH: pulse cells that left their levels again, in the background
+ * @SIDRA_MAILBOX_OP_QUERY: percent and state of a background operation
+ * @SIDRA_MAILBOX_OP_ABORT: end a background operation
+ * @SIDRA_MAILBOX_POWER_LIMIT: get or set the power limit
+ * @SIDRA_MAILBOX_DVFS: get or set the highest clock level
+ * @SIDRA_MAILBOX_LOG_RING: read the log
+ * @SIDRA_MAILBOX_FW_BEGIN: begin an update of the firmware
+ * @SIDRA_MAILBOX_FW_DATA: send a piece of the image
+ * @SIDRA_MAILBOX_FW_COMMIT: end the update: verify the image, and select it for a trial if so
+ *                           requested
+ * @SIDRA_MAILBOX_FW_CONFIRM: confirm the running image
+ * @SIDRA_MAILBOX_FW_INFO: slots and versions
+ * @SIDRA_MAILBOX_FW_ACTIVATE: selects the image of the slot that does not run for a trial at the
+ *                             next start
+ * @SIDRA_MAILBOX_FW_BUILD: build id of the running image
+ * @SIDRA_MAILBOX_CRASH_DUMP: read the dump of the last panic
+ * @SIDRA_MAILBOX_LOOPBACK: return the payload
+ * @SIDRA_MAILBOX_REPLY: reply = request | REPLY
+ * @SIDRA_MAILBOX_EVENT: unsolicited event of the firmware
+ *
+ * docs/firmware.md describes the contents of requests and replies.
+ */
 enum sidra_mailbox_op {
-	SIDRA_MAILBOX_HELLO		= 0x0001,	/* exchange interface versions and feature bits */
+	SIDRA_MAILBOX_HELLO		= 0x0001,
 	SIDRA_MAILBOX_STATUS		= 0x0002,
-	SIDRA_MAILBOX_CALIBRATE		= 0x0010,	/* background */
-	SIDRA_MAILBOX_ISPP_CAMPAIGN	= 0x0011,	/* background */
-	SIDRA_MAILBOX_ISPP_REFRESH	= 0x0012,	/* background */
-	SIDRA_MAILBOX_OP_QUERY		= 0x0013,	/* percent and state of a background operation */
+	SIDRA_MAILBOX_CALIBRATE		= 0x0010,
+	SIDRA_MAILBOX_ISPP_CAMPAIGN	= 0x0011,
+	SIDRA_MAILBOX_ISPP_REFRESH	= 0x0012,
+	SIDRA_MAILBOX_OP_QUERY		= 0x0013,
 	SIDRA_MAILBOX_OP_ABORT		= 0x0014,
 	SIDRA_MAILBOX_POWER_LIMIT	= 0x0020,
 	SIDRA_MAILBOX_DVFS		= 0x0021,
@@ -367,17 +471,30 @@ enum sidra_mailbox_op {
 	SIDRA_MAILBOX_FW_COMMIT		= 0x0042,
 	SIDRA_MAILBOX_FW_CONFIRM	= 0x0043,
 	SIDRA_MAILBOX_FW_INFO		= 0x0044,
-	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,	/* selects the image of the slot that does not run for a trial at the next start */
-	SIDRA_MAILBOX_FW_BUILD		= 0x0046,	/* build id of the running image */
+	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,
+	SIDRA_MAILBOX_FW_BUILD		= 0x0046,
 	SIDRA_MAILBOX_CRASH_DUMP	= 0x0050,
 	SIDRA_MAILBOX_LOOPBACK		= 0x0060,
-	SIDRA_MAILBOX_REPLY		= 0x8000,	/* reply = request | REPLY */
-	SIDRA_MAILBOX_EVENT		= 0x4000	/* unsolicited event of the firmware */
+	SIDRA_MAILBOX_REPLY		= 0x8000,
+	SIDRA_MAILBOX_EVENT		= 0x4000
 };
 
+/**
+ * enum sidra_mailbox_status - result of a request
+ * @SIDRA_MAILBOX_OK: done
+ * @SIDRA_MAILBOX_ACCEPTED: continues in the background; inline_data[0] is the number of the
+ *                          operation
+ * @SIDRA_MAILBOX_UNSUPPORTED: unknown request, or HELLO with another major version
+ * @SIDRA_MAILBOX_BAD_LENGTH: the request has another length
+ * @SIDRA_MAILBOX_BAD_ARGUMENT: an argument is not allowed, or the image does not verify
+ * @SIDRA_MAILBOX_BUSY: another background operation, or an update, is in progress
+ * @SIDRA_MAILBOX_DEADLINE: the request came after its deadline
+ * @SIDRA_MAILBOX_ABORTED: aborted; the runtime does not return it
+ * @SIDRA_MAILBOX_INTERNAL: a block of the chip failed, such as the flash
+ */
 enum sidra_mailbox_status {
 	SIDRA_MAILBOX_OK		= 0,
-	SIDRA_MAILBOX_ACCEPTED		= 1,	/* continues in the background; inline_data[0] is the number of the operation */
+	SIDRA_MAILBOX_ACCEPTED		= 1,
 	SIDRA_MAILBOX_UNSUPPORTED	= 2,
 	SIDRA_MAILBOX_BAD_LENGTH	= 3,
 	SIDRA_MAILBOX_BAD_ARGUMENT	= 4,
@@ -389,14 +506,14 @@ enum sidra_mailbox_status {
 
 /**
  * struct sidra_mailbox_msg - one entry of either ring
- * @opcode:   enum sidra_mailbox_op
- * @flags:    zero
- * @length:   payload bytes: <= 24 inline, else at @payload
+ * @opcode: enum sidra_mailbox_op
+ * @flags: zero
+ * @length: payload bytes: <= 24 inline, else at @payload
  * @sequence: number of the message, counted by the sender
- * @status:   enum sidra_mailbox_status (replies)
- * @cookie:   returned in the reply
+ * @status: enum sidra_mailbox_status (replies)
+ * @cookie: returned in the reply
  * @deadline: device clock, ns; 0: none
- * @payload:  bus address, or 0 for inline
+ * @payload: bus address, or 0 for inline
  * @inline_data: up to 24 bytes of payload
  */
 struct sidra_mailbox_msg {
@@ -411,7 +528,7 @@ struct sidra_mailbox_msg {
 	uint64_t inline_data[3];
 };
 
-/* ---- Firmware image -------------------------------------------------------------------------------------------- */
+/* ---- Firmware image -------------------------------------------------------------------------- */
 
 #define SIDRA_FW_MAGIC		0x57464453u	/* "SDFW" */
 #define SIDRA_FW_HEADER_SIZE	256u
@@ -422,7 +539,15 @@ enum sidra_fw_type {
 	SIDRA_FW_RECOVERY	= 2
 };
 
-enum sidra_fw_api {		/* index in the version table; value major << 16 | minor, 0: not provided */
+/**
+ * enum sidra_fw_api - interfaces of a firmware image: index in its version table
+ * @SIDRA_FW_API_BOOT: with the boot ROM
+ * @SIDRA_FW_API_MAILBOX: requests of the host in the mailbox
+ * @SIDRA_FW_API_TELEMETRY: telemetry page
+ * @SIDRA_FW_API_LOG: log
+ * @SIDRA_FW_API_DUMP: crash dump
+ */
+enum sidra_fw_api {
 	SIDRA_FW_API_BOOT	= 0,
 	SIDRA_FW_API_MAILBOX	= 1,
 	SIDRA_FW_API_TELEMETRY	= 2,
@@ -432,17 +557,28 @@ enum sidra_fw_api {		/* index in the version table; value major << 16 | minor, 0
 
 /**
  * struct sidra_fw_header - first 256 bytes of a firmware image; payload and TLVs follow
- * @magic, @header_version, @header_size: SIDRA_FW_MAGIC, 1, SIDRA_FW_HEADER_SIZE
- * @type:  enum sidra_fw_type
- * @flags: bit 0 debug build
- * @chip_id, @stepping_mask: SIDRA_PCI_DEVICE_ID; steppings it may run on
- * @load_address, @entry: in the management core's memory
- * @image_size: bytes of payload; @ram_size: bytes of RAM needed, including bss; @stack_size: bytes
- * @version: major << 24 | minor << 16 | patch; @security_version: never decreases (anti-rollback)
- * @build_id: git hash; @build_time: SOURCE_DATE_EPOCH
- * @api: interface versions, by enum sidra_fw_api
- * @min_driver: lowest driver version, as @version
+ * @magic: SIDRA_FW_MAGIC
+ * @header_version: 1
+ * @header_size: SIDRA_FW_HEADER_SIZE
+ * @type: enum sidra_fw_type
+ * @flags: bit 0 debug build; others are zero
+ * @chip_id: SIDRA_PCI_DEVICE_ID
+ * @stepping_mask: steppings of the chip that it may run on; bit n: stepping n
+ * @load_address: address of the payload in the management core's memory, a multiple of 8
+ * @entry: address of the first instruction, inside the payload, a multiple of 4
+ * @image_size: bytes of payload, > 0, a multiple of 8
+ * @ram_size: bytes of RAM needed from @load_address on, including bss; a multiple of 8
+ * @stack_size: bytes of stack needed above that, a multiple of 16; 0: the program has its own
+ * @version: major << 24 | minor << 16 | patch
+ * @security_version: security version, which releases only raise; the chip refuses images below its
+ *                    lowest one (anti-rollback)
+ * @min_driver: lowest driver version, as @version; 0: any
+ * @build_id: git hash of the sources; zero if unknown
  * @tlv_size: bytes of TLVs after the payload, each struct sidra_fw_tlv padded to 8
+ * @build_time: SOURCE_DATE_EPOCH, seconds since 1970; 0 if unknown
+ * @api: interface versions, by enum sidra_fw_api: major << 16 | minor; 0: not provided
+ * @reserved: zero
+ * @reserved1: zero
  * @crc32: CRC-32 of the header with this field zero; detects transfer errors
  */
 struct sidra_fw_header {
@@ -477,17 +613,24 @@ enum sidra_fw_tlv_type {
 	SIDRA_FW_TLV_LOG_STRINGS = 4
 };
 
+/**
+ * struct sidra_fw_tlv - head of a TLV of a firmware image
+ * @type: enum sidra_fw_tlv_type
+ * @flags: zero
+ * @length: bytes of the value that follows; zeros up to a multiple of 8 follow the value
+ */
 struct sidra_fw_tlv {
 	uint16_t type;
 	uint16_t flags;
-	uint32_t length;	/* of the value that follows */
+	uint32_t length;
 };
 
-/* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
+/* ---- Weights directory (contents of NVM) ----------------------------------------------------- */
 
 /*
- * NVM holds one struct sidra_nvm_super at offset 0, then SIDRA_NVM_ENTRIES entries, then extents of data such as scales. The driver defines
- * this format; the chip only stores bytes. The driver finds the tiles of an entry by scanning crossbar headers for its uid.
+ * NVM holds one struct sidra_nvm_super at offset 0, then SIDRA_NVM_ENTRIES entries, then extents of
+ * data such as scales. The driver defines this format; the chip only stores bytes. The driver finds
+ * the tiles of an entry by scanning crossbar headers for its uid.
  */
 #define SIDRA_NVM_MAGIC		0x56444453u	/* "SDDV" */
 #define SIDRA_NVM_VERSION	1u
@@ -496,7 +639,10 @@ struct sidra_fw_tlv {
 
 /**
  * struct sidra_nvm_super - first 256 bytes of NVM
+ * @magic: SIDRA_NVM_MAGIC
+ * @version: SIDRA_NVM_VERSION
  * @next_uid: this uid and all above it were never assigned on this array
+ * @reserved: zero
  */
 struct sidra_nvm_super {
 	uint32_t magic;
@@ -507,13 +653,20 @@ struct sidra_nvm_super {
 
 /**
  * struct sidra_nvm_entry - a named weights object
- * @uid:   0: free entry
- * @uuid:  identity for users
- * @hash:  content hash of the creator's choice, in the size of a SHA-256; zero if unknown
- * @owner: user id of the creator; @mode: permission bits like those of a file (r: compute, w: program and read back)
- * @rows, @cols, @encoding, @tile_count: as in struct sidra_hw_weights
- * @data_offset, @data_size: extent in NVM of the object's per-column scales, 0 none
- * @name:  NUL-terminated
+ * @uid: identity of the object on this array; 0: free entry
+ * @uuid: identity for users
+ * @hash: content hash of the creator's choice, in the size of a SHA-256; zero if unknown
+ * @owner: user id of the creator
+ * @mode: permission bits like those of a file (r: compute, w: program and read back)
+ * @rows: K, inputs, as in struct sidra_hw_weights
+ * @cols: N, outputs, as in struct sidra_hw_weights
+ * @encoding: enum sidra_encoding
+ * @tile_count: number of tiles, as in struct sidra_hw_weights
+ * @data_offset: offset in NVM of the data kept with the object, such as per-column scales
+ * @data_size: bytes of that data; 0: none
+ * @created_s: when the name was given, in seconds since 1970
+ * @reserved: zero
+ * @name: NUL-terminated
  */
 struct sidra_nvm_entry {
 	uint64_t uid;
@@ -532,7 +685,7 @@ struct sidra_nvm_entry {
 	char     name[64];
 };
 
-/* ---- The contract, asserted ------------------------------------------------------------------------------------- */
+/* ---- The contract, asserted ------------------------------------------------------------------ */
 
 SIDRA_ASSERT_SIZE(struct sidra_hw_context, 64);
 SIDRA_ASSERT_AT(struct sidra_hw_context, weights_count, 24);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Telemetry and crossbars of a chip: the driver publishes them in sysfs, a chip in a process in a file (sidra_publish.h). Everything is
- * little-endian.
+ * Telemetry and crossbars of a chip: the driver publishes them in sysfs, a chip in a process in a
+ * file (sidra_publish.h). Everything is little-endian.
  */
 #ifndef SIDRA_MONITOR_H
 #define SIDRA_MONITOR_H
@@ -22,41 +22,78 @@ extern "C" {
 #define SIDRA_TELEMETRY_HAS_LIMITS	(1ull << 3)	/* firmware */
 
 /**
- * struct sidra_telemetry - counters since power-on, and sensors; values never decrease where nothing else is said
- *
- * The page is a snapshot: reading the word at offset 0 takes it, and the other words return it; before the first one they are
- * zero. Readers must be serialised.
- *
- * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof
- * @valid:     SIDRA_TELEMETRY_HAS_*
- * @clock_ns:  device clock when the snapshot was taken
- * @packets:   retired ring packets; @calls_packets: packets executed inside CALLs
- * @faults:    queue faults
- * @doorbells, @arms, @mmio_reads, @mmio_writes: accesses to BAR0 (a doorbell or ARM also counts as an MMIO write)
+ * struct sidra_telemetry - counters since power-on, and sensors; values never decrease where
+ * nothing else is said
+ * @magic: SIDRA_TELEMETRY_MAGIC
+ * @version: SIDRA_TELEMETRY_VERSION
+ * @size: size of the struct in bytes, as the chip has it
+ * @valid: SIDRA_TELEMETRY_HAS_*: which fields hold measurements now
+ * @clock_ns: device clock when the snapshot was taken, in nanoseconds
+ * @packets: retired ring packets
+ * @call_packets: packets executed inside CALLs
+ * @faults: queue faults
+ * @doorbells: doorbells rung, each a write to BAR0
+ * @arms: writes of ARM values to BAR0
+ * @mmio_reads: reads of BAR0
+ * @mmio_writes: writes to BAR0, with those that are doorbells and ARM values
  * @interrupts: MSI-X messages raised
- * @mvms:      crossbar operations (one vector through one crossbar)
- * @macs:      multiply-accumulate operations of used cells
- * @vec_elements, @copy_bytes, @programmed_cells: work done
- * @device_ps, @energy_pj: sum over all queues (cost model), and the firmware's operations on cells
- * @busy_ns:   wall time in which at least one engine worked
+ * @mvms: crossbar operations (one vector through one crossbar)
+ * @macs: multiply-accumulate operations of crossbars, one for each weight and vector
+ * @vec_elements: elements that the programs of VECTOR, MATMUL and LAYER packets computed, and that
+ *                POOL and SORT packets combined or sorted
+ * @copy_bytes: bytes that COPY and FILL packets wrote
+ * @programmed_cells: cells that PROGRAM packets covered, and cells that were pulsed again because
+ *                    they had left their levels
+ * @device_ps: device time of all queues (cost model) and of the firmware's operations on cells, in
+ *             picoseconds
+ * @energy_pj: energy of all queues (cost model) and of the firmware's operations on cells, in
+ *             picojoules
+ * @busy_ns: wall time in which at least one engine worked, in nanoseconds
  * @dma_errors: transfers refused by the host
- * @xbars_total, @xbars_programmed: crossbars
- * @contexts, @queues: loaded now (may decrease)
- * @temperature_mc, @power_mw, @clock_khz: sensors (may decrease); valid with THERMAL, POWER
+ * @xbars_total: crossbars of the chip
+ * @xbars_programmed: crossbars that hold a tile of an object, now (may decrease)
+ * @contexts: contexts that are loaded now (may decrease)
+ * @queues: queues that are loaded now (may decrease)
+ * @temperature_mc: temperature of the die, in thousandths of a degree Celsius (may decrease); valid
+ *                  with THERMAL
+ * @power_mw: power, in milliwatts (may decrease); valid with POWER
+ * @clock_khz: frequency of the clock, in kilohertz (may decrease); valid with POWER
+ * @reserved0: zero
+ * @engine_ns: wall time in which packets were executed, in nanoseconds, by enum sidra_hw_engine;
+ *             the times of concurrent queues are added
+ * @pulses: pulses of programming; zero if cells are exact
+ * @reads: reads of cells by programming; zero if cells are exact
+ * @failed_cells: cells that did not converge when they were programmed; zero if cells are exact
+ * @clipped: number of sums of products that were clipped, because they exceeded the range of the
+ *           ADCs
+ * @stuck_cells: cells of all crossbars that are known to be stuck, now (may decrease)
+ * @spare_columns: columns of all crossbars that are replaced by spare columns, now (may decrease)
+ * @status: register STATUS: SIDRA_STATUS_*
+ * @generation: register GENERATION: device resets and FLRs so far
+ * @boot_reason: register BOOT_REASON: enum sidra_boot_reason
+ * @heartbeat: register HEARTBEAT; 0 without firmware
+ * @panic: register PANIC: the firmware's panic code; 0: none
+ * @temperature_max_mc: temperature from which on the firmware lowers the clock, in thousandths of a
+ *                      degree Celsius (may decrease); valid with LIMITS, like all fields up to
+ *                      @throttles
+ * @temperature_crit_mc: temperature from which on the chip takes the lowest clock by itself, in
+ *                       thousandths of a degree Celsius (may decrease)
+ * @power_limit_mw: power limit in force, in milliwatts (may decrease)
+ * @power_limit_min_mw: lowest power limit that can be set, in milliwatts (may decrease)
+ * @power_limit_max_mw: highest power limit that can be set, in milliwatts (may decrease)
+ * @clock_max_khz: frequency of the highest clock level, in kilohertz (may decrease)
+ * @throttles: how often the clock was lowered (may decrease)
+ * @calibrated_ns: device clock when the firmware last calibrated ADCs, in nanoseconds; 0: never
+ * @untrimmed_xbars: crossbars whose ADCs needed more correction than a trim can give at that time
+ *                   (may decrease)
+ * @reserved1: zero
+ * @reserved2: zero
  *
- * Since 1.2, if @size includes them:
- * @engine_ns: wall time in which packets were executed, by enum sidra_hw_engine; the times of concurrent queues are added
- * @pulses, @reads, @failed_cells: of programming; zero if cells are exact
- * @clipped:   number of sums of products that were clipped, because they exceeded the range of the ADCs
- * @stuck_cells, @spare_columns: of all crossbars, now (may decrease)
- * @status, @generation, @boot_reason, @heartbeat, @panic: the registers of these names
- * @temperature_max_mc: the firmware lowers the clock from this temperature on; @temperature_crit_mc: the chip takes the lowest clock by
- *             itself
- * @power_limit_mw: limit in force; @power_limit_min_mw, @power_limit_max_mw: range in which it can be set
- * @clock_max_khz: frequency of the highest clock level
- * @throttles: how often the clock was lowered. All from @temperature_max_mc to here (may decrease) are valid with LIMITS
- * @calibrated_ns: device clock when the firmware last calibrated ADCs; 0: never
- * @untrimmed_xbars: crossbars whose ADCs needed more correction than a trim can give at that time (may decrease)
+ * The page is a snapshot: reading the word at offset 0 takes it, and the other words return it;
+ * before the first one they are zero. Readers must be serialised.
+ *
+ * @engine_ns and all fields behind it exist since version 1.2 of the hardware contract: they are
+ * valid if @size includes them.
  */
 struct sidra_telemetry {
 	uint32_t magic;
@@ -116,11 +153,13 @@ struct sidra_telemetry {
 
 /**
  * struct sidra_hw_xbar - non-volatile header of a crossbar, as XBAR_READ returns it
- * @uid:             object that programmed it last; 0: erased
- * @tile:            number of its tile in that object's grid
- * @programs:        number of PROGRAM operations so far, saturating (wear)
+ * @uid: object that programmed it last; 0: erased
+ * @tile: number of its tile in that object's grid
+ * @programs: number of PROGRAM operations so far, saturating (wear)
  * @programmed_rows: number of rows that hold valid weights of @uid
- * @stuck_cells:     number of cells that are known to be stuck
+ * @reserved0: zero
+ * @stuck_cells: number of cells that are known to be stuck
+ * @reserved1: zero
  */
 struct sidra_hw_xbar {
 	uint64_t uid;
