@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cdi_document.h"
+#include "paths.h"
 #include "tree.h"
 
 namespace {
@@ -44,7 +45,7 @@ std::string content(const std::string& path) {
 
 // The devices of a file with their nodes.
 std::string devices_in(const std::string& path) {
-    return shell(fmt::format("python3 -B {} <{}", SIDRA_CDI_SCHEMA, path)).text;
+    return shell(fmt::format("python3 -B {} <{}", sidra::test::source_file("tests/cdi/schema.py"), path)).text;
 }
 
 std::string devices(const std::vector<CdiCard>& cards, std::vector<std::string>* left_out) {
@@ -54,8 +55,8 @@ std::string devices(const std::vector<CdiCard>& cards, std::vector<std::string>*
 }
 
 Said cdi(const Tree& tree, const std::string& options) {
-    return shell(
-        fmt::format("{} --root {} --runtime {} cdi {}", SIDRA_SMI_PROGRAM, tree.root(), tree.runtime(), options));
+    return shell(fmt::format("{} --root {} --runtime {} cdi {}", sidra::test::smi_program(), tree.root(),
+                             tree.runtime(), options));
 }
 
 constexpr const char* kUuid = "51d2a000-0000-4000-8000-00000000000a";

@@ -17,6 +17,7 @@
 #include "bench.h"
 #include "folder.h"
 #include "packets.h"
+#include "paths.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -448,7 +449,7 @@ TEST_F(GdbChip, TheRealOneSeesFunctionsAndVariables) {
     if (std::system("command -v gdb-multiarch >/dev/null") != 0) GTEST_SKIP() << "gdb-multiarch is not installed";
     boot();
     listen();
-    std::vector<std::string> arguments = {"gdb-multiarch", "-nx", "-batch", SIDRA_RUNTIME_ELF};
+    std::vector<std::string> arguments = {"gdb-multiarch", "-nx", "-batch", sidra::test::runtime_elf()};
     for (const std::string& command :
          {"target remote " + path, std::string("break update_all_is_well"), std::string("continue"),
           std::string("backtrace"), std::string("print boot->slot"), std::string("watch said"), std::string("continue"),

@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "folder.h"
 #include "packets.h"
+#include "paths.h"
 #include "vectors.h"
 
 namespace sidra::chip_test {
@@ -62,8 +63,8 @@ bool is_json(const std::string& path) {
 // Whether tests/trace.py finds nothing wrong with the order of events; and what it says.
 bool in_order(const std::string& path, std::string* said = nullptr) {
     const std::string output = path + ".said";
-    const int status =
-        std::system(("python3 " SIDRA_SOURCE_DIR "/tests/trace.py " + path + " >" + output + " 2>&1").c_str());
+    const int status = std::system(
+        ("python3 " + sidra::test::source_file("tests/trace.py") + " " + path + " >" + output + " 2>&1").c_str());
     const std::string text = contents(output);
     if (said) *said = text;
     if (status != 0) ADD_FAILURE() << text;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "model_builder.h"
+#include "paths.h"
 
 namespace sidra {
 namespace {
@@ -199,7 +200,7 @@ TEST(Seeds, OfTheFuzzerAreNetworks) {
         make(m);
         EXPECT_EQ(m.error(), "(imported)") << name;
         const std::string seed = m.model.SerializeAsString();
-        const std::string path = std::string(SIDRA_SOURCE_DIR "/tests/fuzz/corpus/onnx/seed-") + name;
+        const std::string path = sidra::test::source_file("tests/fuzz/corpus/onnx/seed-") + name;
         if (std::getenv("SIDRA_WRITE_SEEDS") != nullptr) std::ofstream(path, std::ios::binary) << seed;
         std::ifstream stored(path, std::ios::binary);
         EXPECT_EQ(seed, std::string(std::istreambuf_iterator<char>(stored), {})) << name;

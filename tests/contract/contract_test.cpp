@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "sidra/sidra.h"
 #include "sidra_accel.h"
 #include "sidra_hw.h"
@@ -56,7 +57,7 @@ const std::map<std::string, Layout>& structs() {
 
 // The text of a file of the tree.
 std::string source(const std::string& name) {
-    std::ifstream file(std::string(SIDRA_SOURCE_DIR) + "/" + name);
+    std::ifstream file(sidra::test::source_file(name));
     std::stringstream text;
     text << file.rdbuf();
     EXPECT_FALSE(text.str().empty()) << "cannot read " << name;
@@ -117,7 +118,7 @@ TEST(Contract, TheDocumentsHaveEveryCallErrorAndCause) {
     const std::set<std::string> internal = {"EAGAIN",     "EIOCBQUEUED", "ERESTARTSYS", "E2BIG",
                                             "ECONNRESET", "EPROTO",      "EINPROGRESS"};
     const std::regex error(R"(-(E[A-Z0-9]+)\b)");
-    for (const auto& file : std::filesystem::directory_iterator(std::string(SIDRA_SOURCE_DIR) + "/kmod")) {
+    for (const auto& file : std::filesystem::directory_iterator(sidra::test::source_file("kmod"))) {
         if (file.path().extension() != ".c") continue;
         const std::string text = source("kmod/" + file.path().filename().string());
         for (std::sregex_iterator it(text.begin(), text.end(), error), end; it != end; ++it) {

@@ -7,6 +7,7 @@
 #include "common/elf32.h"
 #include "common/input_file.h"
 #include "dump.h"
+#include "paths.h"
 #include "sidra_boot.h"
 
 namespace sidra::test {
@@ -128,7 +129,7 @@ TEST(Symbols, EveryTruncationAndFlippedByte) {
 
 // A dump of the built firmware names the function in which it was.
 TEST(Symbols, OfTheFirmware) {
-    const Bytes file = tools::read_file(SIDRA_RUNTIME_ELF, 64 << 20).bytes;
+    const Bytes file = tools::read_file(runtime_elf(), 64 << 20).bytes;
     const tools::ElfSymbols symbols{tools::Elf32(file)};
     const uint32_t entry = tools::Elf32(file).get32(24);
     EXPECT_EQ(symbols.name_of(entry), "_start+0x0");

@@ -19,12 +19,13 @@
 #include "convnet/model.h"
 #include "convnet/network.h"
 #include "digits_model.h"
+#include "paths.h"
 #include "sidra/sidra.hpp"
 
 namespace sidra::convnet {
 namespace {
 
-const std::string kFolder = SIDRA_SOURCE_DIR "/libsidra/examples/";
+const std::string kFolder = sidra::test::source_file("libsidra/examples/");
 
 std::string file_bytes(const std::string& name) {
     std::ifstream file(kFolder + name, std::ios::binary);

@@ -2,6 +2,7 @@
 // The sentence encoder on the embedded chip: a small one with random weights against plain loops in f64, and the real
 // one against PyTorch and NumPy, whose results its folder has.
 #include "sentence/encoder.h"
+#include "paths.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -292,7 +293,7 @@ struct Reference {
 };
 
 std::ifstream open_reference(const std::string& name) {
-    return std::ifstream(SIDRA_SOURCE_DIR "/libsidra/examples/sentence/" + name, std::ios::binary);
+    return std::ifstream(sidra::test::source_file("libsidra/examples/sentence/" + name), std::ios::binary);
 }
 
 bool next_row(std::ifstream* file, std::string* line) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
+
 namespace sidra::exporter {
 namespace {
 
@@ -31,7 +33,7 @@ std::map<std::string, bool> exported() {
 }
 
 std::string content(const std::string& name) {
-    std::ifstream file(SIDRA_SOURCE_DIR "/" + name);
+    std::ifstream file(sidra::test::source_file(name));
     return {std::istreambuf_iterator<char>(file), {}};
 }
 

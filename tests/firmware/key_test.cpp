@@ -9,6 +9,7 @@
 #include "error.h"
 #include "hex.h"
 #include "key.h"
+#include "paths.h"
 #include "writer.h"
 
 namespace sidra::test {
@@ -99,7 +100,7 @@ TEST(FirmwareKey, OtherFilesAndVersions) {
 
 TEST(FirmwareKey, TheDevelopmentKeyIsTheOneInTheTree) {
     for (const bool secret : {false, true}) {
-        const std::string path = std::string(SIDRA_SOURCE_DIR "/firmware/keys/development.") + (secret ? "key" : "pub");
+        const std::string path = source_file("firmware/keys/development.") + (secret ? "key" : "pub");
         std::stringstream text;
         text << std::ifstream(path).rdbuf();
         EXPECT_NE(text.str().find("DEVELOPMENT KEY"), std::string::npos) << path;

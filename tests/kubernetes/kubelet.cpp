@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kubelet.h"
+#include "paths.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -46,8 +47,8 @@ std::optional<v1beta1::RegisterRequest> Kubelet::registration() {
 
 Program::Program(const Tree& tree, const std::string& folder, const std::vector<std::string>& more)
     : log_(tree.path("log")) {
-    std::vector<std::string> words = {SIDRA_PLUGIN_PROGRAM, "--root",         tree.root(),  "--kubelet", folder,
-                                      "--cdi-folder",       tree.path("cdi"), "--interval", "0.05"};
+    std::vector<std::string> words = {device_plugin_program(), "--root",         tree.root(),  "--kubelet", folder,
+                                      "--cdi-folder",          tree.path("cdi"), "--interval", "0.05"};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

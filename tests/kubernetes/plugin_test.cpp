@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "kubelet.h"
+#include "paths.h"
 
 namespace sidra::test {
 namespace {
@@ -142,8 +143,8 @@ TEST_F(PluginTest, GivesNamesOfTheCdiFile) {
     EXPECT_EQ(container.devices_size() + container.mounts_size(), 0);
     EXPECT_TRUE(container.envs().empty());
     // The file has a device of this name, with the node.
-    const std::string check = fmt::format("python3 -B {} <{} | grep -x '{} /dev/sidra3' >/dev/null", SIDRA_CDI_SCHEMA,
-                                          tree_.path("cdi/sidra.json"), kSecond);
+    const std::string check = fmt::format("python3 -B {} <{} | grep -x '{} /dev/sidra3' >/dev/null",
+                                          source_file("tests/cdi/schema.py"), tree_.path("cdi/sidra.json"), kSecond);
     EXPECT_EQ(system(check.c_str()), 0) << check;
 }
 

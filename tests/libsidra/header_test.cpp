@@ -14,6 +14,7 @@
 
 #include "chip_fixture.h"
 #include "model_builder.h"
+#include "paths.h"
 #include "sidra/sidra.hpp"
 #include "sidra_vector.h"
 #include "test_device.h"
@@ -23,7 +24,7 @@ namespace {
 
 // Identifiers `sidra_...` that stand right before `end`, in the lines that begin with `start`.
 std::set<std::string> names_in(const std::string& path, const std::string& start, char end) {
-    std::ifstream file(SIDRA_SOURCE_DIR "/libsidra/" + path);
+    std::ifstream file(source_file("libsidra/" + path));
     std::set<std::string> names;
     for (std::string line; std::getline(file, line);) {
         if (!line.starts_with(start)) continue;

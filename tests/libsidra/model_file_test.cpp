@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "model_fixture.h"
+#include "paths.h"
 #include "sidra/pipeline.h"
 
 namespace sidra::test {
@@ -339,7 +340,7 @@ TEST_F(ModelFiles, WrongCallsAreRefused) {
 void expect_seed(const std::string& name, const Bytes& file) {
     Bytes seed = {1};
     seed.insert(seed.end(), file.begin(), file.end());
-    const std::string path = SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/" + name;
+    const std::string path = source_file("tests/fuzz/corpus/model/" + name);
     if (std::getenv("SIDRA_WRITE_SEEDS") != nullptr)
         std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(seed.data()), std::ssize(seed));
     std::ifstream stored(path, std::ios::binary);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "model_fixture.h"
+#include "paths.h"
 #include "patience.h"
 
 namespace sidra::test {
@@ -270,7 +271,7 @@ TEST_F(ModelHost, TensorsWithoutElements) {
 
 // A list of numbers of 64 bits between its bytes, which the fuzzer found.
 TEST_F(ModelHost, MisalignedNumbersAreRefused) {
-    std::ifstream stored(SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/misaligned-parameters", std::ios::binary);
+    std::ifstream stored(source_file("tests/fuzz/corpus/model/misaligned-parameters"), std::ios::binary);
     Bytes bytes(std::istreambuf_iterator<char>(stored), {});
     ASSERT_FALSE(bytes.empty());
     bytes.erase(bytes.begin());
@@ -287,7 +288,7 @@ TEST_F(ModelHost, TheFuzzersSeedIsAModel) {
     const Bytes file = HostModel().model.file();
     Bytes seed = {1};
     seed.insert(seed.end(), file.begin(), file.end());
-    const std::string path = SIDRA_SOURCE_DIR "/tests/fuzz/corpus/model/seed-host";
+    const std::string path = source_file("tests/fuzz/corpus/model/seed-host");
     if (std::getenv("SIDRA_WRITE_SEEDS") != nullptr)
         std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(seed.data()), std::ssize(seed));
     std::ifstream stored(path, std::ios::binary);

@@ -13,6 +13,7 @@
 #include "analysis.h"
 #include "calls.h"
 #include "model_builder.h"
+#include "paths.h"
 #include "pictures.h"
 #include "sidra/sidra.hpp"
 #include "summary.h"
@@ -34,7 +35,7 @@ class ObjdumpProgram : public testing::Test {
     ~ObjdumpProgram() override { EXPECT_EQ(0, std::system(("rm -rf " + folder_).c_str())); }
 
     static Result run(const std::string& arguments) {
-        FILE* pipe = popen((std::string(SIDRA_OBJDUMP_PROGRAM) + " 2>&1 </dev/null " + arguments).c_str(), "r");
+        FILE* pipe = popen((objdump_program() + " 2>&1 </dev/null " + arguments).c_str(), "r");
         std::string text;
         for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
         const int status = pclose(pipe);
@@ -70,8 +71,7 @@ class ObjdumpProgram : public testing::Test {
     static void expect_json(const std::string& arguments, const std::string& condition) {
         const std::string check =
             "python3 -c 'import json, sys; d = json.load(sys.stdin); assert " + condition + ", d'";
-        EXPECT_EQ(0, std::system((std::string(SIDRA_OBJDUMP_PROGRAM) + " --json " + arguments + " | " + check).c_str()))
-            << condition;
+        EXPECT_EQ(0, std::system((objdump_program() + " --json " + arguments + " | " + check).c_str())) << condition;
     }
 
     Perceptron network_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "program/program_text.h"
 
 // As googletest finds them: outside every namespace.
@@ -38,7 +39,7 @@ inline sidra_vector_instruction one(const std::string& line) {
 }
 
 inline std::string file(const std::string& name) {
-    std::ifstream in(SIDRA_SOURCE_DIR "/" + name);
+    std::ifstream in(sidra::test::source_file(name));
     std::stringstream text;
     text << in.rdbuf();
     return text.str();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "machine.h"
+#include "paths.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -64,8 +65,9 @@ std::string Line::receive() {
 
 std::string qemu_binary(std::string* why) {
     if (const char* given = std::getenv("SIDRA_QEMU")) return given;
-    FILE* script = popen(SIDRA_QEMU_SCRIPT " path 2>&1", "r");
-    if (script == nullptr) return *why = SIDRA_QEMU_SCRIPT " does not run", std::string();
+    const std::string name = test::source_file("scripts/qemu.sh");
+    FILE* script = popen((name + " path 2>&1").c_str(), "r");
+    if (script == nullptr) return *why = name + " does not run", std::string();
     std::array<char, 4096> line{};
     const bool any = std::fgets(line.data(), line.size(), script) != nullptr;
     const bool good = pclose(script) == 0 && any;

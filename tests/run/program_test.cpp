@@ -12,6 +12,7 @@
 
 #include "model_builder.h"
 #include "npy.h"
+#include "paths.h"
 
 namespace sidra::test {
 namespace {
@@ -33,7 +34,7 @@ class RunProgram : public testing::Test {
     ~RunProgram() override { EXPECT_EQ(0, std::system(("rm -rf " + folder_).c_str())); }
 
     static Result run(const std::string& arguments) {
-        FILE* pipe = popen((std::string(SIDRA_RUN_PROGRAM) + " 2>&1 </dev/null " + arguments).c_str(), "r");
+        FILE* pipe = popen((run_program() + " 2>&1 </dev/null " + arguments).c_str(), "r");
         std::string text;
         for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
         const int status = pclose(pipe);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The health policy: its text, what it changes, hold times and windows, and acknowledgements.
 #include "policy.h"
+#include "paths.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ TEST(Policy, HasWhatIsWritten) {
 
 // The installed file with the defaults: as it is, and with all lines in force, which changes no verdict.
 TEST(Policy, TheInstalledFile) {
-    std::ifstream file(SIDRA_SOURCE_DIR "/tools/sidra-smi/sidra-health.conf");
+    std::ifstream file(source_file("tools/sidra-smi/sidra-health.conf"));
     std::string text, active;
     for (std::string line; std::getline(file, line);) {
         text += line + '\n';
