@@ -31,7 +31,7 @@
  */
 struct sidra_locked {
 	struct sidra_device *sdev;
-	struct mutex *lock;
+	struct mutex *lock;	/* second */
 	bool exclusive;
 	int error;
 };

@@ -205,3 +205,7 @@ void sidra_firmware_end(struct sidra_device *sdev)
 	cancel_delayed_work_sync(&sdev->firmware.work);
 	dev_coredump_put(&sdev->node);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_firmware_kunit.c"
+#endif

@@ -246,19 +246,14 @@ static const struct drm_gem_object_funcs local_funcs = {
 	.vm_ops = &sidra_local_vm_ops,
 };
 
-static int sidra_bo_no_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
-{
-	return -EACCES;	/* the caller has it mapped already, or maps it through its own card */
-}
-
-/* Memory of the caller, or of another card */
+/*
+ * Memory of the caller, or of another card. It has no offset to map it by: the caller has it mapped
+ * already, or maps it through that card.
+ */
 static const struct drm_gem_object_funcs foreign_funcs = {
 	.free = sidra_bo_free,
 	.close = sidra_bo_close,
 	.export = sidra_bo_no_export,
-	.mmap = sidra_bo_no_mmap,
-	/* Never used; without it mmap() would fail with another error */
-	.vm_ops = &sidra_local_vm_ops,
 };
 
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size)
@@ -716,3 +711,7 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		sidra_binding_drop(vm, binding);
 	return ret;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_gem_kunit.c"
+#endif

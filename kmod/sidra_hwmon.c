@@ -62,11 +62,10 @@ static int sidra_hwmon_read_temperature(struct sidra_device *sdev, u32 attr, lon
 	case hwmon_temp_max:
 		*value = page.temperature_max_mc;
 		return 0;
-	case hwmon_temp_crit:
+	default:	/* hwmon_temp_crit */
 		*value = page.temperature_crit_mc;
 		return 0;
 	}
-	return -EOPNOTSUPP;
 }
 
 static int sidra_hwmon_read_power(struct sidra_device *sdev, u32 attr, long *value)
@@ -89,11 +88,10 @@ static int sidra_hwmon_read_power(struct sidra_device *sdev, u32 attr, long *val
 	case hwmon_power_cap_min:
 		*value = (long)page.power_limit_min_mw * MICROWATT_PER_MILLIWATT;
 		return 0;
-	case hwmon_power_cap_max:
+	default:	/* hwmon_power_cap_max */
 		*value = (long)page.power_limit_max_mw * MICROWATT_PER_MILLIWATT;
 		return 0;
 	}
-	return -EOPNOTSUPP;
 }
 
 static int sidra_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel,

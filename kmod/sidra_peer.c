@@ -229,3 +229,7 @@ const struct dma_buf_attach_ops sidra_peer_importer_ops = {
 	.allow_peer2peer = true,
 	.invalidate_mappings = sidra_peer_moved,
 };
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_peer_kunit.c"
+#endif

@@ -676,3 +676,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 	store->unerased = NULL;
 	sidra_xbars_fini(&store->xbars);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_store_kunit.c"
+#endif

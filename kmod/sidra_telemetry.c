@@ -119,3 +119,7 @@ void sidra_telemetry_renew(struct sidra_device *sdev)
 	guard(mutex)(&sdev->telemetry.lock);
 	sdev->telemetry.window = jiffies - WINDOW;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_telemetry_kunit.c"
+#endif

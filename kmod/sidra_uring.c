@@ -243,10 +243,8 @@ static int sidra_uring_run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe
 		return sidra_uring_submit(cmd, queue, &sqe->packet, 1, issue_flags);
 	case SIDRA_URING_WAIT_VALUE:
 		return sidra_uring_wait_value(cmd, queue, sqe->length, sqe->cmd.value, issue_flags);
-	case SIDRA_URING_CANCEL:
+	default:	/* SIDRA_URING_CANCEL */
 		return sidra_uring_cancel_value(queue, sqe->cmd.value);
-	default:
-		return -EOPNOTSUPP;
 	}
 }
 

@@ -43,11 +43,11 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 
 void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj)
 {
+	unsigned long index = 0, page;
 	struct sidra_binding *binding;
-	unsigned long index, page;
-	struct sidra_vm *vm;
+	struct sidra_vm *vm = NULL;
 
-	sidra_vm_for_each(vms, index, vm) {
+	while ((vm = sidra_vm_next(vms, vm, &index))) {
 		guard(mutex)(&vm->lock);
 		xa_for_each(&vm->bindings, page, binding)
 			if (binding->obj == obj)
@@ -73,10 +73,10 @@ static void sidra_vm_destroy(struct sidra_vm *vm)
 
 void sidra_vm_destroy_device(struct sidra_device *sdev)
 {
-	unsigned long id;
-	struct sidra_vm *vm;
+	struct sidra_vm *vm = NULL;
+	unsigned long id = 0;
 
-	sidra_vm_for_each(&sdev->vms, id, vm) {
+	while ((vm = sidra_vm_next(&sdev->vms, vm, &id))) {
 		guard(mutex)(&vm->lock);
 		sidra_vm_destroy(vm);
 	}
@@ -85,11 +85,11 @@ void sidra_vm_destroy_device(struct sidra_device *sdev)
 void sidra_vm_destroy_file(struct sidra_file *sfile)
 {
 	struct sidra_device *sdev = sfile->sdev;
-	struct sidra_vm *vm;
-	unsigned long handle;
+	struct sidra_vm *vm = NULL;
+	unsigned long handle = 0;
 
 	guard(rwsem_read)(&sdev->reset_lock);
-	sidra_vm_for_each(&sfile->vms, handle, vm) {
+	while ((vm = sidra_vm_next(&sfile->vms, vm, &handle))) {
 		scoped_guard(mutex, &vm->lock)
 			sidra_vm_destroy(vm);
 		xa_erase(&sfile->vms, handle);

@@ -83,13 +83,19 @@ static inline void sidra_vm_put(struct sidra_vm *vm)
 DEFINE_FREE(sidra_vm, struct sidra_vm *, sidra_vm_put(_T))
 
 /*
- * Returns the first address space at or after @index with a reference, and its index, or NULL if
- * there is none. @vms: those of a file by handle, or of the device by id.
+ * For loops over all address spaces of a file by handle, or of the device by id: drops the
+ * reference to @last, and returns the next one with a reference, or NULL. At first @last is NULL,
+ * and @index 0.
  */
-static inline struct sidra_vm *sidra_vm_next(struct xarray *vms, unsigned long *index)
+static inline struct sidra_vm *sidra_vm_next(struct xarray *vms, struct sidra_vm *last,
+					     unsigned long *index)
 {
 	struct sidra_vm *vm;
 
+	if (last) {
+		sidra_vm_put(last);
+		++*index;
+	}
 	xa_lock(vms);
 	vm = xa_find(vms, index, ULONG_MAX, XA_PRESENT);
 	if (vm)
@@ -97,10 +103,6 @@ static inline struct sidra_vm *sidra_vm_next(struct xarray *vms, unsigned long *
 	xa_unlock(vms);
 	return vm;
 }
-
-/* Calls the block for each; a break or return out of it would keep the reference. */
-#define sidra_vm_for_each(vms, index, vm) \
-	for ((index) = 0; ((vm) = sidra_vm_next((vms), &(index))); (index)++, sidra_vm_put(vm))
 
 /* Returns the address space with a reference, or NULL if the file has no such handle. */
 static inline struct sidra_vm *sidra_vm_find(struct sidra_file *sfile, u32 handle)

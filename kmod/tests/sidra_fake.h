@@ -124,4 +124,9 @@ static __maybe_unused u64 fake_writes(struct sidra_device *sdev)
 	return atomic64_read(&sdev->counters.mmio_writes);
 }
 
+static __maybe_unused u64 fake_reads(struct sidra_device *sdev)
+{
+	return atomic64_read(&sdev->counters.mmio_reads);
+}
+
 #endif

@@ -3,23 +3,7 @@
  * KUnit test of the mailbox, on registers in plain memory; included by sidra_mailbox.c. tests/kmod
  * tests its rings.
  */
-#include "sidra_fake.h"
-
-static struct sidra_device *connected(struct kunit *test)
-{
-	struct sidra_device *sdev = &fake_device(test)->sdev;
-	struct sidra_mailbox *box = &sdev->mailbox;
-
-	box->memory = kunit_kzalloc(test, sizeof(*box->memory), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, box->memory);
-	box->ring.memory = &box->memory->rings;
-	box->on = true;
-	sidra_mailbox_open(sdev);
-	writel(SIDRA_STATUS_READY | SIDRA_STATUS_FIRMWARE_ALIVE,
-	       sdev->chip.regs + SIDRA_REG_STATUS);
-	KUNIT_ASSERT_EQ(test, sidra_mailbox_connect(sdev), 1);
-	return sdev;
-}
+#include "sidra_fake_firmware.h"
 
 /* Writes events into the reply ring, as the firmware does while there is room. */
 static void give_events(struct sidra_device *sdev, u32 count)
@@ -41,7 +25,7 @@ static void give_events(struct sidra_device *sdev, u32 count)
  */
 static void mailbox_makes_room_for_a_reply(struct kunit *test)
 {
-	struct sidra_device *sdev = connected(test);
+	struct sidra_device *sdev = fake_mailbox(test);
 	unsigned int round;
 
 	for (round = 1; round <= 3; round++) {
@@ -68,7 +52,7 @@ static void mailbox_makes_room_for_a_reply(struct kunit *test)
 
 static void mailbox_without_firmware_is_an_error(struct kunit *test)
 {
-	struct sidra_device *sdev = connected(test);
+	struct sidra_device *sdev = fake_mailbox(test);
 	struct sidra_mailbox_memory *memory = sdev->mailbox.memory;
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_STATUS };
 	struct sidra_mailbox_health health;
@@ -87,10 +71,33 @@ static void mailbox_without_firmware_is_an_error(struct kunit *test)
 	sdev->mailbox.broken = false;
 	writel(~0u, sdev->chip.regs + SIDRA_REG_STATUS);
 	KUNIT_EXPECT_EQ_MSG(test, sidra_mailbox_connect(sdev), -ENODEV, "the link is lost");
-	sdev->mailbox.open = false;
+	scoped_guard(mutex, &sdev->mailbox.lock) {
+		/* Between the driver's check and its request, the firmware restarted */
+		KUNIT_EXPECT_EQ(test, sidra_mailbox_send_locked(sdev, &msg), -ECONNRESET);
+		sdev->mailbox.open = false;
+		KUNIT_EXPECT_EQ(test, sidra_mailbox_send_locked(sdev, &msg), -ENODEV);
+	}
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_connect(sdev), -ENODEV);
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_call(sdev, &msg), -ENODEV);
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_read_health(sdev, &health), -ENODEV);
+}
+
+/* Nothing of what the firmware says about the size of a payload is believed. */
+static void mailbox_payload_is_bounded(struct kunit *test)
+{
+	struct fake_firmware *firmware = fake_firmware_start(test);
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_STATUS };
+	u64 data[2] = { 1, 2 };
+
+	memset(firmware->sdev->mailbox.memory->payload, 0xff, sizeof(data));
+	firmware->reply.inline_data[0] = sizeof(data) - 1;
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(firmware->sdev, &msg, data, sizeof(data)), 0);
+	KUNIT_EXPECT_EQ_MSG(test, data[0], 0, "not what was there before the request");
+	msg.opcode = SIDRA_MAILBOX_STATUS;
+	firmware->reply.inline_data[0] = sizeof(data) + 1;
+	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(firmware->sdev, &msg, data, sizeof(data)),
+			-EPROTO);
+	KUNIT_EXPECT_EQ(test, firmware->answered, 2);
 }
 
 static void mailbox_statuses_are_errors(struct kunit *test)
@@ -121,6 +128,7 @@ static void mailbox_statuses_are_errors(struct kunit *test)
 static struct kunit_case mailbox_cases[] = {
 	KUNIT_CASE(mailbox_makes_room_for_a_reply),
 	KUNIT_CASE(mailbox_without_firmware_is_an_error),
+	KUNIT_CASE(mailbox_payload_is_bounded),
 	KUNIT_CASE(mailbox_statuses_are_errors),
 	{}
 };

@@ -240,12 +240,30 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 	dma_fence_put(&job->fence);
 }
 
+/* A queue that is being destroyed notifies nobody, so a caller must not wait for it. */
+static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	struct sidra_pending *pending = kunit_kzalloc(test, sizeof(*pending), GFP_KERNEL);
+	union sidra_cmd packet = {};
+	u64 value;
+	u32 epoch;
+
+	KUNIT_ASSERT_NOT_NULL(test, pending);
+	sidra_point_detach(bench->sdev, &bench->queue->point);
+	KUNIT_EXPECT_EQ(test,
+			sidra_submit_packets(bench->queue, &packet, 1, NULL, pending, &value, &epoch),
+			-ENOENT);
+	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
+}
+
 static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_wraps),
 	KUNIT_CASE(submit_is_full_exactly),
 	KUNIT_CASE(submit_stops_at_a_job_that_is_not_ready),
 	KUNIT_CASE(submit_after_a_failure_is_one),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
+	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
 	{}
 };
 

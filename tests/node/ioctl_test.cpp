@@ -701,12 +701,27 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
     nowhere.xbars = 1;
     nowhere.xbar_ids = 8;
     nowhere.xbar_stride = 4;
-    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -EFAULT);
-    nowhere.rows = 1u << 24;
-    nowhere.xbars = nowhere.rows / SIDRA_XBAR_ROWS;
-    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, nowhere), -ENOSPC) << "more than the chip has";
+    sidra_ioctl_weights_create unreadable = nowhere;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, unreadable), -EFAULT);
+    sidra_ioctl_weights_create large = nowhere;
+    large.rows = 1u << 24;
+    large.xbars = large.rows / SIDRA_XBAR_ROWS;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, large), -ENOSPC) << "more than the chip has";
     EXPECT_EQ(look().xbars_free, before.xbars_free - 2);
     EXPECT_EQ(create({total - 2}, 1), 0) << "what was refused is free";
+    // Elements that are larger than the driver's: their tails have to be zero.
+    const uint64_t wide[2] = {total - 4, total - 5 + (uint64_t{1} << 32)};
+    sidra_ioctl_weights_create newer = nowhere;
+    newer.rows = SIDRA_XBAR_ROWS;
+    newer.xbar_ids = reinterpret_cast<uintptr_t>(wide);
+    newer.xbar_stride = sizeof *wide;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, newer), 0);
+    newer.xbar_ids += sizeof *wide;
+    newer.xbars = 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, newer), -E2BIG);
+    newer.xbar_ids = 8;
+    newer.xbars = 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, newer), -EFAULT);
 }
 
 TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
@@ -777,6 +792,15 @@ TEST_F(Ioctl, ListsThatAreTooShortGetTheirLength) {
     EXPECT_EQ(query.xbars, 2u);
     EXPECT_EQ(ids[0], 77u) << "nothing is written";
     EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0) << "with the length that it said";
+    // Elements that are larger than the driver's: their tails become zero.
+    uint64_t wide[2] = {~uint64_t{0}, ~uint64_t{0}};
+    query.xbar_ids = reinterpret_cast<uintptr_t>(wide);
+    query.xbar_stride = sizeof *wide;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), 0);
+    EXPECT_EQ(wide[0], ids[0]);
+    EXPECT_EQ(wide[1], ids[1]);
+    query.xbar_ids = kNowhere;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), -EFAULT);
 }
 
 TEST_F(Ioctl, PointsAreAnArrayWithAStride) {

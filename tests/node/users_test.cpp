@@ -115,11 +115,19 @@ TEST_F(Users, OwnersAreThoseOfTheNamespace) {
 TEST_F(Users, LostContextsPublishAndArmNothing) {
     const Node node;
     const Programmed weights(node);
+    sidra_ioctl_weights_share share{weights.context.handle, weights.index, SIDRA_WEIGHTS_COMPUTE, 0, 0, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0);
     Queue queue(weights.context, SIDRA_QUEUE_USER);
     const int event = eventfd(0, EFD_CLOEXEC);
     sidra_ioctl_device_reset reset{};
     ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
     EXPECT_EQ(weights.publish(kName, 0600), -ESTALE);
+    EXPECT_EQ(open_named(node, weights.context, SIDRA_OWNER_CALLER, SIDRA_WEIGHTS_COMPUTE), -ESTALE);
+    sidra_ioctl_weights_import import{};
+    import.context = weights.context.handle;
+    import.fd = share.fd;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import), -ESTALE);
+    close(share.fd);
     sidra_ioctl_arm arm{weights.context.handle, queue.create.queue, 1, event, 0, queue.epoch(), 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -ESTALE);
     close(event);

@@ -158,6 +158,13 @@ void lost_link(Both& both) {
     EXPECT_EQ(both.victim.queue.run_state(), SIDRA_QUEUE_LOST);
     sidra_ioctl_device_query query{};
     EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    sidra_ioctl_buffer_create create{SIDRA_PAGE_SIZE, 0, 0, 0};
+    EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_BUFFER_CREATE, create), -ENODEV);
+    sidra_ioctl_buffer_register enroll{};
+    EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), -ENODEV) << "before anything is pinned";
+    sidra_weights_entry entry;
+    sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(&entry), 1, sizeof entry, 0, 0};
+    EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_WEIGHTS_LIST, list), -ENODEV);
     EXPECT_NE(both.innocent.attempt(), 0);
     ASSERT_TRUE(knob("link-lost", 0));
     ASSERT_TRUE(eventually([&] { return both.innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query) == 0; }));

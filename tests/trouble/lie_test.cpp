@@ -3,6 +3,7 @@
 #include "innocent.h"
 #include "log.h"
 #include "sidra_chip.h"
+#include "users.h"
 
 namespace sidra::test {
 namespace {
@@ -184,6 +185,101 @@ TEST_F(Lie, Cells) {
     ASSERT_TRUE(tell(SIDRA_LIE_INT_STATUS));
     EXPECT_EQ(programmed(), 16u) << "without its interrupt";
     innocent.work();
+}
+
+// A command that fails is an error of the call, which has done nothing.
+TEST_F(Lie, CommandsOfWeights) {
+    static constexpr char kName[] = "lie";
+    Innocent innocent;
+    const Node node;
+    const Programmed weights(node);
+    const uint32_t free_xbars = status_of(node).xbars_free;
+    const auto unlink = [&] {
+        sidra_ioctl_weights_unlink args{reinterpret_cast<uintptr_t>(kName), 0, SIDRA_OWNER_CALLER};
+        return node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, args);
+    };
+    const auto open = [&] {
+        sidra_ioctl_weights_open args{};
+        args.context = weights.context.handle;
+        args.rights = SIDRA_WEIGHTS_COMPUTE;
+        args.name = reinterpret_cast<uintptr_t>(kName);
+        args.owner = SIDRA_OWNER_CALLER;
+        return node.call(SIDRA_IOCTL_WEIGHTS_OPEN, args);
+    };
+    const auto report = [&] {
+        sidra_weights_tile tile{};
+        sidra_ioctl_weights_report args{
+            weights.context.handle, weights.index, 0, 0, reinterpret_cast<uintptr_t>(&tile), sizeof tile, 0};
+        return node.call(SIDRA_IOCTL_WEIGHTS_REPORT, args);
+    };
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    EXPECT_EQ(weights.publish(kName, 0600), -EIO);
+    EXPECT_EQ(open(), -ENOENT);
+    ASSERT_EQ(weights.publish(kName, 0600), 0);
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    EXPECT_EQ(unlink(), -EIO);
+    EXPECT_EQ(open(), 0) << "the name is still there";
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    EXPECT_EQ(report(), -EIO);
+    EXPECT_EQ(unlink(), 0);
+    EXPECT_EQ(status_of(node).xbars_free, free_xbars);
+    innocent.work();
+}
+
+// Cells that could not be erased are not given to anybody before they are.
+TEST_F(Lie, ErasedCells) {
+    Innocent innocent;
+    const Node node;
+    const Context context(node);
+    const uint32_t free_xbars = status_of(node).xbars_free;
+    const auto create = [&](uint32_t* index) {
+        sidra_ioctl_weights_create args{context.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS};
+        const int error = node.call(SIDRA_IOCTL_WEIGHTS_CREATE, args);
+        *index = args.index;
+        return error;
+    };
+    const auto destroy = [&](uint32_t index) {
+        sidra_ioctl_weights args{context.handle, index, 0, 0};
+        return node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, args);
+    };
+    // The reference of a descriptor is the last one, so dropping it is one command: the erasure.
+    uint32_t index = 0;
+    ASSERT_EQ(create(&index), 0);
+    sidra_ioctl_weights_share share{context.handle, index, SIDRA_WEIGHTS_COMPUTE, 0, 0, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0);
+    ASSERT_EQ(destroy(index), 0);
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    close(share.fd);
+    EXPECT_EQ(status_of(node).xbars_free, free_xbars - 1);
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    EXPECT_EQ(create(&index), -EIO);
+    ASSERT_EQ(create(&index), 0) << "the next call erases them";
+    EXPECT_EQ(destroy(index), 0);
+    EXPECT_EQ(status_of(node).xbars_free, free_xbars);
+    innocent.work();
+}
+
+// The directory names an object whose cells, as the chip tells it, are not there.
+TEST_F(Lie, CellsOfANamedObject) {
+    static constexpr char kName[] = "lie";
+    {
+        const Node node;
+        const Programmed weights(node);
+        ASSERT_EQ(weights.publish(kName, 0600), 0);
+    }
+    ASSERT_TRUE(card.unbind());
+    ASSERT_TRUE(tell(SIDRA_LIE_XBAR_HEADERS));
+    ASSERT_TRUE(card.bind());
+    const Node node;
+    const Context context(node);
+    sidra_ioctl_weights_open open{};
+    open.context = context.handle;
+    open.rights = SIDRA_WEIGHTS_COMPUTE;
+    open.name = reinterpret_cast<uintptr_t>(kName);
+    open.owner = SIDRA_OWNER_CALLER;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_OPEN, open), -EIO);
+    sidra_ioctl_weights_unlink unlink{reinterpret_cast<uintptr_t>(kName), 0, SIDRA_OWNER_CALLER};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
 }
 
 TEST_F(Lie, Clock) {

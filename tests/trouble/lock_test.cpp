@@ -92,6 +92,14 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
     const Context context(node);
     const Buffer buffer(context, SIDRA_PAGE_SIZE);
     const Queue queue(context, SIDRA_QUEUE_KERNEL);
+    // Each has a context of its own, so that it waits for what they share.
+    const Context creating(node), publishing(node), opening(node), reporting(node);
+    const auto weights = [](const Context& in) {
+        return sidra_ioctl_weights_create{in.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
+    };
+    sidra_ioctl_weights_create published = weights(publishing), reported = weights(reporting);
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, published), 0);
+    ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, reported), 0);
     {
         const StuckCall holder;
         const sidra_ioctl_queue_create create{holder.context.handle, SIDRA_QUEUE_USER, 6, 1, 0, 0, 0, 0, 0, 0};
@@ -105,9 +113,25 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
                              sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
         waiters.emplace_back("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
                              sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});
-        waiters.emplace_back("WEIGHTS_CREATE", node, SIDRA_IOCTL_WEIGHTS_CREATE,
-                             sidra_ioctl_weights_create{context.handle, SIDRA_ENCODING_OFFSET, 16, 16,
-                                                        SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0});
+        // For these, and for the directory of weights
+        waiters.emplace_back("WEIGHTS_CREATE", node, SIDRA_IOCTL_WEIGHTS_CREATE, weights(creating));
+        static constexpr char kName[] = "name";
+        const auto name = reinterpret_cast<uintptr_t>(kName);
+        sidra_ioctl_weights_publish publish{};
+        publish.context = publishing.handle;
+        publish.index = published.index;
+        publish.name = name;
+        waiters.emplace_back("WEIGHTS_PUBLISH", node, SIDRA_IOCTL_WEIGHTS_PUBLISH, publish);
+        sidra_ioctl_weights_open open{};
+        open.context = opening.handle;
+        open.rights = SIDRA_WEIGHTS_COMPUTE;
+        open.name = name;
+        open.owner = SIDRA_OWNER_CALLER;
+        waiters.emplace_back("WEIGHTS_OPEN", node, SIDRA_IOCTL_WEIGHTS_OPEN, open);
+        waiters.emplace_back("WEIGHTS_UNLINK", node, SIDRA_IOCTL_WEIGHTS_UNLINK,
+                             sidra_ioctl_weights_unlink{name, 0, SIDRA_OWNER_CALLER});
+        waiters.emplace_back("WEIGHTS_REPORT", node, SIDRA_IOCTL_WEIGHTS_REPORT,
+                             sidra_ioctl_weights_report{reporting.handle, reported.index, 0, 0, 0, 0, 0});
         for (const Process& waiter : waiters)
             EXPECT_TRUE(eventually([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
         EXPECT_FALSE(holder.ended());

@@ -40,21 +40,25 @@ def run(arguments, echo=True, **variables):
 
 
 def rules():
-    """What the file says of (function, called): ("always", cases), ("seldom", "") or ("never", ""); and the functions of tests."""
-    table, tests = {}, set()
+    """What the file says of (function, called): ("always", cases), ("seldom", "") or ("never", ""); the functions of tests; and those that may have
+    been inlined."""
+    table, tests, inlined = {}, set(), set()
     for line in RULES.read_text().splitlines():
         words = line.split("#", 1)[0].split()
         if words and words[0] == "test":
             tests.add(words[1])
         elif words:
-            table[words[1], words[2]] = (words[0], words[3] if len(words) > 3 else "")
-    return table, tests
+            key = words[1].rstrip("?"), words[2]
+            table[key] = (words[0], words[3] if len(words) > 3 else "")
+            if words[1].endswith("?"):
+                inlined.add(key)
+    return table, tests, inlined
 
 
 def main():
     if not Path("/sys/kernel/debug/failslab").exists():
         sys.exit("fail-nth: this kernel cannot refuse memory on demand; the sweep is for the debug kernel: make vm-fail-nth")
-    table, tests = rules()
+    table, tests, inlined = rules()
     places = [line.split() for line in PLACES.read_text().splitlines()]
     places = [place for place in places if place[2].split("+")[0] not in tests]
     used = set()
@@ -80,7 +84,7 @@ def main():
         if place in refused and what == "never":
             print(f"fail-nth: {place} {called} is said to be never asked, and was; take it out of tests/vm/fail-nth.sites")
             failures += 1
-    for key in table.keys() - used:
+    for key in table.keys() - used - inlined:
         print(f"fail-nth: the driver has no place that is called {' '.join(key)}; take it out of tests/vm/fail-nth.sites")
         failures += 1
     for place in missing:

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests of the telemetry page, in plain memory; included by sidra_telemetry.c. */
+#include "sidra_fake.h"
+
+static void telemetry_of_another_format_is_refused(struct kunit *test)
+{
+	static const struct sidra_telemetry pages[] = {
+		{ .magic = ~SIDRA_TELEMETRY_MAGIC,
+		  .version = SIDRA_TELEMETRY_VERSION,
+		  .size = sizeof(pages[0]) },
+		{ .magic = SIDRA_TELEMETRY_MAGIC,
+		  .version = SIDRA_TELEMETRY_VERSION + 1,
+		  .size = sizeof(pages[0]) },
+		{ .magic = SIDRA_TELEMETRY_MAGIC,
+		  .version = SIDRA_TELEMETRY_VERSION,
+		  .size = offsetof(struct sidra_telemetry, engine_ns) - 8 },
+	};
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_telemetry page;
+	unsigned int i;
+
+	mutex_init(&sdev->telemetry.lock);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		memcpy_toio(sdev->chip.regs + SIDRA_BAR_TELEMETRY, &pages[i], sizeof(pages[i]));
+		KUNIT_EXPECT_EQ(test, sidra_telemetry_read(sdev, &page), -ENODEV);
+		sidra_telemetry_renew(sdev);
+		KUNIT_EXPECT_EQ(test, sidra_telemetry_show(sdev, &page, false), -ENODEV);
+	}
+}
+
+/* What a later chip adds is not read, and what an earlier one lacks is zero. */
+static void telemetry_may_have_another_size(struct kunit *test)
+{
+	struct sidra_telemetry full = {
+		.magic = SIDRA_TELEMETRY_MAGIC,
+		.version = SIDRA_TELEMETRY_VERSION,
+		.packets = 5,
+	};
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_telemetry page;
+
+	mutex_init(&sdev->telemetry.lock);
+	full.engine_ns[0] = 7;
+	full.size = sizeof(full) + 8;
+	memcpy_toio(sdev->chip.regs + SIDRA_BAR_TELEMETRY, &full, sizeof(full));
+	KUNIT_EXPECT_EQ(test, sidra_telemetry_read(sdev, &page), 0);
+	KUNIT_EXPECT_EQ(test, page.size, sizeof(page));
+	KUNIT_EXPECT_EQ(test, page.engine_ns[0], 7);
+	full.size = offsetof(struct sidra_telemetry, engine_ns);
+	memcpy_toio(sdev->chip.regs + SIDRA_BAR_TELEMETRY, &full, sizeof(full));
+	KUNIT_EXPECT_EQ(test, sidra_telemetry_read(sdev, &page), 0);
+	KUNIT_EXPECT_EQ(test, page.packets, 5);
+	KUNIT_EXPECT_EQ(test, page.engine_ns[0], 0);
+}
+
+/* Readers of attributes may meet the end of remove(). */
+static void telemetry_of_an_unplugged_device_is_refused(struct kunit *test)
+{
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_telemetry page;
+	u64 reads = fake_reads(sdev);
+	u32 generation;
+
+	mutex_init(&sdev->telemetry.lock);
+	sdev->drm.unplugged = true;
+	KUNIT_EXPECT_EQ(test, sidra_telemetry_read(sdev, &page), -ENODEV);
+	KUNIT_EXPECT_EQ(test, sidra_telemetry_show(sdev, &page, true), -ENODEV);
+	KUNIT_EXPECT_EQ(test, sidra_generation_read(sdev, &generation), -ENODEV);
+	KUNIT_EXPECT_EQ_MSG(test, fake_reads(sdev), reads, "registers may be gone");
+}
+
+static struct kunit_case telemetry_cases[] = {
+	KUNIT_CASE(telemetry_of_another_format_is_refused),
+	KUNIT_CASE(telemetry_may_have_another_size),
+	KUNIT_CASE(telemetry_of_an_unplugged_device_is_refused),
+	{}
+};
+
+static struct kunit_suite telemetry_suite = {
+	.name = "sidra_telemetry",
+	.test_cases = telemetry_cases,
+};
+
+kunit_test_suite(telemetry_suite);
