@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <optional>
 
 #include "page_waiters.h"
@@ -219,6 +220,125 @@ TEST_F(Figures, VictimOfAFlood) {
                 static_cast<unsigned long long>(shared.refusals.load()));
     print_figure("flood_victim_share", median(of_busy));
     print_figure("flood_victim_share_of_idle", median(of_idle));
+    munmap(page, SIDRA_PAGE_SIZE);
+}
+
+// Sleeping waits for locks of the driver, counted by the kernel's event of contention while the object exists.
+class LockWaits {
+   public:
+    LockWaits() { good = write_text(kTrigger, kKeys); }
+    ~LockWaits() { EXPECT_TRUE(write_text(kTrigger, std::string("!") + kKeys)); }
+    LockWaits(const LockWaits&) = delete;
+    LockWaits& operator=(const LockWaits&) = delete;
+
+    // How many there were, by the function of the driver that waited.
+    static std::map<std::string, uint64_t> by_function() {
+        std::map<std::string, uint64_t> waits;
+        std::ifstream lines(kFolder + "/hist");
+        std::string line, function;
+        // A block begins with `{ flags: N, common_stacktrace:`, goes on with `FUNCTION+OFFSET [MODULE]` for each frame,
+        // and ends with `} hitcount: N`.
+        while (std::getline(lines, line)) {
+            if (line.rfind("{ ", 0) == 0) function = line.find(kSpinning) == std::string::npos ? "" : "-";
+            const size_t name = line.find("sidra_"), end = line.find('+');
+            if (function.empty() && name != std::string::npos && end != std::string::npos)
+                function = line.substr(name, end - name);
+            const size_t count = line.find("hitcount:");
+            if (line.rfind("} ", 0) == 0 && function.size() > 1 && count != std::string::npos)
+                waits[function] += std::stoull(line.substr(count + sizeof "hitcount:" - 1));
+        }
+        return waits;
+    }
+    bool good;
+
+   private:
+    static inline const std::string kFolder = "/sys/kernel/tracing/events/lock/contention_begin";
+    static inline const std::string kTrigger = kFolder + "/trigger";
+    static constexpr const char* kKeys = "hist:keys=flags,common_stacktrace";
+    static constexpr const char* kSpinning = "flags:          1,";  // LCB_F_SPIN alone: a spinlock
+};
+
+// Processes that work in contexts of their own, each in the calls of one kind. They share the page with the test.
+struct Load {
+    std::atomic<bool> over{false};
+    std::atomic<uint64_t> binds{0}, queues{0}, queries{0}, names{0};
+};
+
+void load_with_bindings(Load& load) {
+    const Node node;
+    const Context context(node);
+    const Buffer buffer(context, uint64_t{16} << 20);
+    while (!load.over) {
+        sidra_ioctl_buffer_unbind unbind{context.vm, buffer.handle, Buffer::bind(context, buffer.handle)};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
+        load.binds++;
+    }
+}
+
+void load_with_queues(Load& load) {
+    const Node node;
+    const Context context(node);
+    for (; !load.over; load.queues++) {
+        const Queue queue(context, SIDRA_QUEUE_KERNEL);
+        sidra_ioctl_queue destroy{context.handle, queue.create.queue, 0, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_DESTROY, destroy), 0);
+    }
+}
+
+void load_with_queries(Load& load) {
+    const Node node;
+    const Context context(node);
+    for (; !load.over; load.queries++) EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+}
+
+void load_with_names(Load& load) {
+    static constexpr char kName[] = "load";
+    const Node node;
+    const Programmed weights(node);
+    for (; !load.over; load.names++) {
+        EXPECT_EQ(weights.publish(kName, 0600), 0);
+        sidra_ioctl_weights_unlink unlink{reinterpret_cast<uintptr_t>(kName), 0, SIDRA_OWNER_CALLER};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
+    }
+}
+
+TEST_F(Figures, LocksUnderLoad) {
+    void* page = mmap(nullptr, SIDRA_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    auto& load = *new (page) Load;
+    std::map<std::string, uint64_t> waits;
+    {
+        const LockWaits counted;
+        ASSERT_TRUE(counted.good) << "the kernel has no CONFIG_HIST_TRIGGERS";
+        std::vector<pid_t> processes;
+        for (void (*work)(Load&) : {load_with_bindings, load_with_bindings, load_with_queues, load_with_queues,
+                                    load_with_queries, load_with_queries, load_with_names}) {
+            processes.push_back(fork());
+            if (processes.back() != 0) continue;
+            work(load);
+            _exit(testing::Test::HasFailure() ? 1 : 0);
+        }
+        sleep_ms(rounds(5000, 30'000));
+        load.over = true;
+        for (const pid_t process : processes) {
+            int status = 0;
+            EXPECT_EQ(waitpid(process, &status, 0), process);
+            EXPECT_EQ(status, 0);
+        }
+        waits = counted.by_function();
+    }
+    const uint64_t calls = 2 * load.binds + 2 * load.queues + load.queries + 2 * load.names;
+    std::printf("# %llu calls: %llu pairs of bind and unbind, %llu of queues, %llu of names, and %llu queries\n",
+                static_cast<unsigned long long>(calls), static_cast<unsigned long long>(load.binds),
+                static_cast<unsigned long long>(load.queues), static_cast<unsigned long long>(load.names),
+                static_cast<unsigned long long>(load.queries));
+    uint64_t all = 0;
+    for (const auto& [function, count] : waits) {
+        std::printf("# %s waited %llu times\n", function.c_str(), static_cast<unsigned long long>(count));
+        all += count;
+    }
+    EXPECT_GT(load.binds * load.queues * load.queries * load.names, 0u);
+    print_figure("lock_waits_per_call", static_cast<double>(all) / static_cast<double>(calls));
     munmap(page, SIDRA_PAGE_SIZE);
 }
 
