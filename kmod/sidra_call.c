@@ -70,6 +70,27 @@ static int sidra_call_wait_while_held(struct sidra_device *sdev)
 	return left ? -EINTR : -ENODEV;
 }
 
+/* Whether the link was lost, or has come back, and nothing was done about it yet. */
+static bool sidra_call_link_changed(struct sidra_device *sdev)
+{
+	bool answers = sidra_chip_answers(sdev);
+
+	if (answers && sdev->link_gone)
+		return !time_before(jiffies, sdev->link_retry);
+	return !answers && !sdev->link_gone;
+}
+
+bool sidra_call_recovery_first(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->reset_lock);
+	if (READ_ONCE(sdev->recovery.requested))
+		return true;
+	if (!sidra_call_link_changed(sdev))
+		return false;
+	sidra_recovery_request(sdev);
+	return true;
+}
+
 /* 0: the call may begin; -EAGAIN: something else comes first; or -ENODEV. */
 static int sidra_call_check(struct sidra_device *sdev)
 {
@@ -78,7 +99,7 @@ static int sidra_call_check(struct sidra_device *sdev)
 		return -EAGAIN;
 	if (sdev->stopped)
 		return -ENODEV;
-	if (sidra_recovery_request_if_needed(sdev))
+	if (sidra_call_recovery_first(sdev))
 		return -EAGAIN;
 	return sdev->link_gone ? -ENODEV : 0;
 }

@@ -48,6 +48,12 @@ DEFINE_CLASS(sidra_call, struct sidra_locked, sidra_unlock(&_T),
 DEFINE_CLASS(sidra_exclusive, struct sidra_locked, sidra_unlock(&_T),
 	     sidra_begin_call(sdev, NULL, true), struct sidra_device *sdev)
 
+/*
+ * Whether a recovery was requested, which comes before anything else; requests one if the link was
+ * lost, or has come back. Under sidra_device.reset_lock.
+ */
+bool sidra_call_recovery_first(struct sidra_device *sdev);
+
 /* Checks whether the chip answers: 0 or -errno, as for CLASS(sidra_call). */
 static inline int sidra_check_device(struct sidra_device *sdev)
 {

@@ -17,7 +17,7 @@
  * @error: 0 if it is held, or -EINTR
  */
 struct sidra_mutex {
-	struct mutex *lock;
+	struct mutex *lock;	/* taken */
 	int error;
 };
 

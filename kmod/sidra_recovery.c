@@ -107,27 +107,6 @@ static void sidra_recovery_lose_failed(struct sidra_device *sdev)
 	}
 }
 
-/* Whether the link was lost, or has come back, and nothing was done about it yet. */
-static bool sidra_recovery_link_changed(struct sidra_device *sdev)
-{
-	bool answers = sidra_chip_answers(sdev);
-
-	if (answers && sdev->link_gone)
-		return !time_before(jiffies, sdev->link_retry);
-	return !answers && !sdev->link_gone;
-}
-
-bool sidra_recovery_request_if_needed(struct sidra_device *sdev)
-{
-	lockdep_assert_held(&sdev->reset_lock);
-	if (READ_ONCE(sdev->recovery.requested))
-		return true;
-	if (!sidra_recovery_link_changed(sdev))
-		return false;
-	sidra_recovery_request(sdev);
-	return true;
-}
-
 int sidra_recover(struct sidra_device *sdev)
 {
 	lockdep_assert_held_write(&sdev->reset_lock);

@@ -26,12 +26,6 @@ static inline void sidra_recovery_request(struct sidra_device *sdev)
 }
 
 /*
- * Requests a recovery if the link was lost, or has come back. Returns whether one was requested,
- * now or earlier. Under sidra_device.reset_lock.
- */
-bool sidra_recovery_request_if_needed(struct sidra_device *sdev);
-
-/*
  * Checks the link, and does what was requested: contexts that the chip has reset are lost, an
  * isolated device is reset, and so is one whose link was lost or has come back. Returns 0, or
  * -ENODEV while the link is gone; every context is lost then.

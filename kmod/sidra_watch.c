@@ -7,11 +7,11 @@
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 
+#include "sidra_call.h"
 #include "sidra_chip.h"
 #include "sidra_ctx.h"
 #include "sidra_device.h"
 #include "sidra_queue.h"
-#include "sidra_recovery.h"
 #include "sidra_submit.h"
 #include "sidra_watch.h"
 
@@ -104,7 +104,7 @@ static void sidra_watch_check_queue(struct sidra_ctx *ctx, struct sidra_queue *q
 	watched->asleep |= still;
 	watched->moved |= queue->watch.progress != before;
 	if ((sidra_submit_late(queue) || (still && sidra_watch_overdue(queue))) &&
-	    !sidra_recovery_request_if_needed(sdev) && !sdev->link_gone)
+	    !sidra_call_recovery_first(sdev) && !sdev->link_gone)
 		sidra_queue_time_out(ctx, queue);
 }
 
@@ -128,7 +128,7 @@ static void sidra_watch_check_all(struct sidra_device *sdev)
 			sidra_watch_check_queue(ctx, queue, &watched);
 	}
 	if (watched.asleep && !watched.moved)
-		sidra_recovery_request_if_needed(sdev);
+		sidra_call_recovery_first(sdev);
 }
 
 static void sidra_watch_work(struct work_struct *work)

@@ -252,7 +252,8 @@ static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, pending);
 	sidra_point_detach(bench->sdev, &bench->queue->point);
 	KUNIT_EXPECT_EQ(test,
-			sidra_submit_packets(bench->queue, &packet, 1, NULL, pending, &value, &epoch),
+			sidra_submit_packets(bench->queue, &packet, 1, NULL, pending, &value,
+					     &epoch),
 			-ENOENT);
 	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
 }
