@@ -271,3 +271,7 @@ void sidra_debugfs_init(struct sidra_device *sdev)
 		drm_debugfs_add_file(&sdev->drm, "log", sidra_debugfs_log_show, NULL);
 	debugfs_create_file("reg", 0200, sdev->drm.debugfs_root, sdev, &reg_fops);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_debugfs_kunit.c"
+#endif

@@ -370,3 +370,7 @@ void sidra_manage_forget(struct sidra_device *sdev)
 	sidra_query_forget(&manage->clock);
 	sidra_query_forget(&manage->campaign);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_manage_kunit.c"
+#endif

@@ -782,13 +782,11 @@ static int sidra_submit_with_fences(struct drm_file *file, struct sidra_ioctl_su
 	if (IS_ERR(job))
 		return PTR_ERR(job);
 	out = sidra_submit_alloc_out(file, args);
-	if (IS_ERR(out) || !try_module_get(THIS_MODULE)) {
+	if (IS_ERR(out)) {
 		sidra_submit_discard_job(job);
-		if (IS_ERR(out))
-			return PTR_ERR(out);
-		sidra_submit_free_out(out);
-		return -ENODEV;
+		return PTR_ERR(out);
 	}
+	__module_get(THIS_MODULE);	/* for the fence; the open file has a reference already */
 	ret = sidra_submit_job(queue, args, packets, job, out);
 	sidra_submit_free_out(out);
 	return ret;

@@ -282,3 +282,7 @@ int sidra_update(struct sidra_device *sdev, bool asked)
 	release_firmware(file);
 	return ret;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_update_kunit.c"
+#endif

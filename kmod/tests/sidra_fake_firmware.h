@@ -12,12 +12,14 @@
  * struct fake_firmware - the firmware of a fake device
  * @sdev: the device
  * @reply: status, length and data of all its replies
+ * @refused_opcode: a request that it says BUSY to instead
  * @answered: number of its replies
  * @thread: the thread, after fake_firmware_start()
  */
 struct fake_firmware {
 	struct sidra_device *sdev;
 	struct sidra_mailbox_msg reply;
+	u16 refused_opcode;
 	unsigned int answered;
 	struct task_struct *thread;
 };
@@ -56,6 +58,8 @@ static int fake_firmware_thread(void *data)
 			reply.opcode = request->opcode | SIDRA_MAILBOX_REPLY;
 			reply.sequence = request->sequence;
 			reply.cookie = request->cookie;
+			if (request->opcode == firmware->refused_opcode)
+				reply.status = SIDRA_MAILBOX_BUSY;
 			rings->replies[at % SIDRA_RING_ENTRIES] = reply;
 			firmware->answered++;
 			/* After the reply is in memory */
@@ -76,7 +80,8 @@ static void fake_firmware_end(void *data)
 }
 
 /* Starts it; it answers each request with @reply until the end of the test. */
-static __maybe_unused struct fake_firmware *fake_firmware_start(struct kunit *test)
+static noinline __maybe_unused struct fake_firmware *
+fake_firmware_start(struct kunit *test)
 {
 	struct fake_firmware *firmware = kunit_kzalloc(test, sizeof(*firmware), GFP_KERNEL);
 

@@ -278,6 +278,20 @@ static void chip_admin_gives_up(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sdev->link_gone);
 }
 
+/* Removal has stopped the device for good, after this recovery was requested. */
+static void chip_that_is_stopped_is_not_recovered(struct kunit *test)
+{
+	struct sidra_fake *fake = fake_device(test);
+	struct sidra_device *sdev = &fake->sdev;
+
+	sdev->stopped = true;
+	sdev->isolated = true;
+	guard(rwsem_write)(&sdev->reset_lock);
+	KUNIT_EXPECT_EQ(test, sidra_recover(sdev), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, sdev->isolated);
+	KUNIT_EXPECT_EQ(test, fake_writes(sdev), 0);
+}
+
 static unsigned int usual_timeout_ms;
 
 static int recovery_suite_init(struct kunit_suite *suite)
@@ -295,6 +309,7 @@ static void recovery_suite_exit(struct kunit_suite *suite)
 static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(chip_quiesce_ends, scene_gen_params, { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(chip_admin_gives_up),
+	KUNIT_CASE(chip_that_is_stopped_is_not_recovered),
 	{}
 };
 

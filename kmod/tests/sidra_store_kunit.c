@@ -22,11 +22,6 @@ static void store_headers_of_a_stopped_chip_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "no command was given");
 }
 
-static void store_free_unerased(void *data)
-{
-	kvfree(data);
-}
-
 /* A card that goes away while its cells are read at probe. */
 static void store_load_fails_without_a_chip(struct kunit *test)
 {
@@ -38,13 +33,11 @@ static void store_load_fails_without_a_chip(struct kunit *test)
 	sdev->chip.bounce = kunit_kzalloc(test, SIDRA_BOUNCE_SIZE, GFP_KERNEL);
 	store->nvm.entries = kunit_kcalloc(test, SIDRA_NVM_ENTRIES, sizeof(*store->nvm.entries),
 					   GFP_KERNEL);
-	KUNIT_ASSERT_TRUE(test, sdev->chip.bounce && store->nvm.entries);
+	store->unerased = kunit_kzalloc(test, 1, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, sdev->chip.bounce && store->nvm.entries && store->unerased);
 	store->nvm.next_uid = 2;	/* so there may be objects */
 	store->xbars.total = 1;
 	store->xbars.per_unit = 1;
-	store->unerased = kvzalloc(1, GFP_KERNEL);
-	KUNIT_ASSERT_EQ(test,
-			kunit_add_action_or_reset(test, store_free_unerased, store->unerased), 0);
 	sdev->stopped = true;
 	guard(rwsem_read)(&sdev->reset_lock);
 	guard(mutex)(&store->lock);

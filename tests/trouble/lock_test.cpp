@@ -93,7 +93,7 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
     const Buffer buffer(context, SIDRA_PAGE_SIZE);
     const Queue queue(context, SIDRA_QUEUE_KERNEL);
     // Each has a context of its own, so that it waits for what they share.
-    const Context creating(node), publishing(node), opening(node), reporting(node);
+    const Context spared(node), creating(node), publishing(node), opening(node), reporting(node);
     const auto weights = [](const Context& in) {
         return sidra_ioctl_weights_create{in.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
     };
@@ -113,6 +113,8 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
                              sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
         waiters.emplace_back("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
                              sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});
+        waiters.emplace_back("CONTEXT_DESTROY", node, SIDRA_IOCTL_CONTEXT_DESTROY,
+                             sidra_ioctl_context{spared.handle, 0});
         // For these, and for the directory of weights
         waiters.emplace_back("WEIGHTS_CREATE", node, SIDRA_IOCTL_WEIGHTS_CREATE, weights(creating));
         static constexpr char kName[] = "name";
@@ -135,7 +137,8 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
         for (const Process& waiter : waiters)
             EXPECT_TRUE(eventually([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
         EXPECT_FALSE(holder.ended());
-        for (const Process& waiter : waiters) waiter.kill();
+        // In reverse order, so that none gets what the one before it held.
+        for (auto waiter = waiters.rbegin(); waiter != waiters.rend(); ++waiter) waiter->kill();
         for (Process& waiter : waiters) {
             EXPECT_TRUE(eventually([&] { return waiter.ends(); })) << waiter.name;
             EXPECT_TRUE(waiter.was_killed()) << waiter.name;
@@ -143,6 +146,7 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
         EXPECT_FALSE(holder.ended()) << "they waited until they had the lock";
     }
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+    EXPECT_EQ(state_of(spared), SIDRA_CONTEXT_OK);
     EXPECT_EQ(queue.submit({nop()}), 0) << "no killed call was carried out";
 }
 
