@@ -54,7 +54,7 @@ static void update_ends_with_the_first_piece_that_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, firmware->answered, 2);
 }
 
-static void update_has_an_error_for_each_family(struct kunit *test)
+static void update_families_have_errors(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, sidra_update_error_of(SIDRA_IMAGE_FAMILY_NONE), 0);
 	KUNIT_EXPECT_EQ(test, sidra_update_error_of(SIDRA_IMAGE_FAMILY_ROLLBACK), -EKEYREVOKED);
@@ -64,7 +64,7 @@ static void update_has_an_error_for_each_family(struct kunit *test)
 static struct kunit_case update_cases[] = {
 	KUNIT_CASE(update_that_is_not_stored_is_an_error),
 	KUNIT_CASE(update_ends_with_the_first_piece_that_is_refused),
-	KUNIT_CASE(update_has_an_error_for_each_family),
+	KUNIT_CASE(update_families_have_errors),
 	{}
 };
 
