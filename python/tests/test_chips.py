@@ -41,11 +41,13 @@ def test_nobody_waits_for_a_copy_to_another_chip(waiting):
     def is_idle(index):
         return torch.sidra.current_stream(f"sidra:{index}").query()
 
-    x = torch.randn(500, 500)
-    here, quick = x.to("sidra:0"), torch.ones(3, device="sidra:0")
-    there = x.to("sidra:1")
-    torch.sidra.synchronize(0)
-    for products in (100, 400, 1600):
+    quick = torch.ones(3, device="sidra:0")
+    # A queue has room for so many operations, and the host waits while it is full: only larger ones make more work for a chip.
+    for size, products in ((500, 100), (1000, 50), (2000, 25)):
+        x = torch.randn(size, size)
+        here, there = x.to("sidra:0"), x.to("sidra:1")
+        torch.sidra.synchronize(0)
+        torch.sidra.synchronize(1)
         if waiting == "source":  # it goes on while the target is busy
             busy(there, products)
             copies = [(quick * n).to("sidra:1") for n in range(4)]
