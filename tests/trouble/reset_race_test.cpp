@@ -44,7 +44,13 @@ class Rounds {
     explicit Rounds(uint64_t least) : least_(least) {}
     bool more() const { return rounds() < (done_ && dropped_ ? least_ : 20 * least_); }
     uint64_t rounds() const { return done_ + dropped_; }
-    void count(int result) { (result == 0 ? done_ : dropped_)++; }
+    void count(int result) {
+        (result == 0 ? done_ : dropped_)++;
+        in_a_row_ = result == 0 ? 0 : in_a_row_ + 1;
+    }
+    // Whether so many were dropped one after the other that the resets have to let one pass: on busy CPUs the chip may
+    // be slower than they are. For any thread.
+    bool hold_resets() const { return in_a_row_ >= 50; }
     void expect_both() const {
         EXPECT_GT(done_, 0u);
         EXPECT_GT(dropped_, 0u);
@@ -53,6 +59,7 @@ class Rounds {
    private:
     const uint64_t least_;
     uint64_t done_ = 0, dropped_ = 0;
+    std::atomic<uint64_t> in_a_row_{0};
 };
 
 TEST_F(ResetRace, NoSubmitIsLostAndNoDroppedOneIsDone) {
@@ -61,10 +68,13 @@ TEST_F(ResetRace, NoSubmitIsLostAndNoDroppedOneIsDone) {
     Buffer buffer(context, 4096);
     Queue queue(context, SIDRA_QUEUE_KERNEL);
     std::atomic<bool> stop{false};
-    std::thread resets([&] {
-        while (!stop) EXPECT_EQ(queue.reset(), 0);
-    });
     Rounds all(static_cast<uint64_t>(rounds(300, 20'000)));
+    std::thread resets([&] {
+        while (!stop) {
+            if (all.hold_resets()) std::this_thread::yield();
+            else EXPECT_EQ(queue.reset(), 0);
+        }
+    });
     while (all.more()) {
         const uint64_t number = all.rounds() + 1;
         const Round round(buffer, number);
@@ -98,10 +108,13 @@ TEST_F(ResetRace, CommandsByUringEnd) {
     Queue queue(context, SIDRA_QUEUE_KERNEL);
     Ring ring;
     std::atomic<bool> stop{false};
-    std::thread resets([&] {
-        while (!stop) EXPECT_EQ(queue.reset(), 0);
-    });
     Rounds all(static_cast<uint64_t>(rounds(300, 20'000)));
+    std::thread resets([&] {
+        while (!stop) {
+            if (all.hold_resets()) std::this_thread::yield();
+            else EXPECT_EQ(queue.reset(), 0);
+        }
+    });
     while (all.more()) {
         const uint64_t number = all.rounds() + 1;
         const Round round(buffer, number);
