@@ -260,7 +260,7 @@ def boot(opts, logs, patience, number):
         listed.write_text(lines)
         # Runs outside the host's folders: guest/detach.
         job = (f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small} SIDRA_VM_TRY={number} CHECK={opts.check}\n"
-               f"cd /\ntests.py /job/tests {grace / 6:g}\n")
+               f"cd /\ntests.py /job/tests {grace / 6:g} {opts.case * (10 if opts.check == 'full' else 1):g}\n")
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
             print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}"
                   f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)
@@ -309,6 +309,8 @@ def main():
     parser.add_argument("--jitter", action="store_true", help="delay the driver's functions, the guest and the card at random (tests/vm/jitter)")
     parser.add_argument("--coverage", action="store_true", help="keep what the driver has counted, if its module is compiled for it (scripts/vm/coverage.py)")
     parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
+    parser.add_argument("--case", type=float, default=240, metavar="SECONDS",
+                        help="deadline of a case of a GoogleTest (default 240, twice as long as such a test waits for what hangs; ten times as much with CHECK=full)")
     parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel or --jitter 4; ten times as much with CHECK=full)")
     parser.add_argument("--check", choices=["fast", "full"], default=os.environ.get("CHECK") or "fast",
                         help="how often is tried what needs luck to fail (CHECK; default fast)")

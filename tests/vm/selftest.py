@@ -24,7 +24,7 @@ SILENT = "1 cases failed, and its exit status does not say so"
 # Name of the boot: options, tests with what has to be said of them (None: it passes), what the console or the report has to tell.
 BOOTS = {
     "tests": (
-        ["--smp", "2", "--grace", "60", "--once"],
+        ["--smp", "2", "--grace", "60", "--case", "2", "--once"],
         [
             ("passes", 60, "true", None),
             ("fails", 60, "false", "exit status 1"),
@@ -35,6 +35,7 @@ BOOTS = {
             ("google-at-length", 60, "printf '[ RUN      ] A.Bad\\nthe reason\\n[  FAILED  ] A.Bad (0 ms)\\n'; seq 100; printf '[ RUN      ] A.Worse\\nthe last word\\n'; kill -SEGV $$", "signal SIGSEGV"),
             ("empty", 60, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
             ("sleeps", 2, "sleep 1000", "not done after 2 s"),
+            ("sleeps-in-a-case", 60, "printf '[ RUN      ] A.Quick\\n[       OK ] A.Quick (0 ms)\\n'; sleep 3; printf '[ RUN      ] A.Hangs\\n'; sleep 1000", "A.Hangs not done after 2 s"),
             ("waits", 10, BROKEN + "wait", "not done after 10 s"),
             ("leaves", 60, "sleep 1000 & exec true", "left 1 processes running"),
             ("expects", 60, "echo 'sidra-vm: expect WARNING: on purpose' >/dev/kmsg; echo 'WARNING: on purpose' >/dev/kmsg", None),

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""tests.py LIST GRACE: runs tests in the guest, one after the other, and reports them in TAP on the second serial port.
+"""tests.py LIST GRACE CASE: runs tests in the guest, one after the other, and reports them in TAP on the second serial port.
 
 A line of LIST is: name, deadline in seconds, shell command. The output of a test (TAP or GoogleTest) is printed, indented, before its result. A test
-fails by its exit status, by its deadline, and if the kernel complains or becomes tainted during it. After its deadline, the kernel stacks of its
-processes are logged; if a process cannot be killed, the run ends.
+fails by its exit status, by its deadline, and if the kernel complains or becomes tainted during it. A case of a GoogleTest has a
+deadline of its own, so that one that hangs is soon found. After a deadline, the kernel stacks of the test's processes are logged; if a process cannot
+be killed, the run ends.
 """
 import os
+import re
 import select
 import signal
 import subprocess
@@ -17,6 +19,8 @@ from pathlib import Path
 import complaints
 
 GRACE = float(sys.argv[2])  # seconds from SIGKILL until the process must be gone
+CASE = float(sys.argv[3])  # seconds for a case of a GoogleTest
+CASE_LINE = re.compile(rb"\[ +(RUN|OK|FAILED|SKIPPED) +\] ([\w/]+\.[\w/]+)")
 
 
 def say(line):
@@ -105,13 +109,17 @@ def run(command, deadline, log):
                                stderr=subprocess.STDOUT, start_new_session=True, cwd="/src")
     output, rest = process.stdout.fileno(), b""
     os.set_blocking(output, False)
-    end, late, ended = time.monotonic() + deadline, False, None
+    last = time.monotonic() + deadline
+    end, late, ended, case = last, None, None, None
     while True:
         log.read()
         if select.select([output], [], [], 0.05)[0]:
             data = os.read(output, 65536)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
+                if found := CASE_LINE.match(line):
+                    case = found[2].decode(errors="replace") if found[1] == b"RUN" else None
+                    end = min(last, time.monotonic() + CASE) if case else last
                 say("    " + line.decode(errors="replace"))
             if not data:
                 break
@@ -119,14 +127,15 @@ def run(command, deadline, log):
             break  # children may still run, but only this process counts
         ended = process.poll() is not None
         if not ended and time.monotonic() > end:
-            late = True
+            late = f"not done after {deadline:g} s" if end == last else f"{case} not done after {CASE:g} s"
             break
     if rest:
         say("    " + rest.decode(errors="replace"))
-    try:
-        process.wait(max(0.05, end - time.monotonic()) if not late else 0)
-    except subprocess.TimeoutExpired:
-        late = True
+    if not late:
+        try:
+            process.wait(max(0.05, last - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            late = f"not done after {deadline:g} s"
     if late:
         stacks(process.pid)
     left_over = not late and members(process.pid)
@@ -134,7 +143,7 @@ def run(command, deadline, log):
         return "cannot be killed", True
     status = process.wait()
     if late:
-        return f"not done after {deadline:g} s", False
+        return late, False
     if status:
         return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}", False
     if left_over:
