@@ -28,13 +28,12 @@ static void sidra_coredump_put_fault(struct seq_buf *text, const struct sidra_fa
  * A user's ring is written by its owner: the index may have any value, and only opcodes are
  * printed.
  */
-static void sidra_coredump_put_packets(struct seq_buf *text, struct sidra_queue *queue,
-				       u64 timeline, u64 index)
+static void sidra_coredump_put_packets(struct seq_buf *text, struct sidra_queue *queue, u64 retired,
+				       u64 index)
 {
 	u64 mask = sidra_queue_capacity(queue) - 1, at;
 
-	for (at = timeline; at != index && at - timeline < min_t(u64, PACKETS_MAX, mask + 1);
-	     at++) {
+	for (at = retired; at != index && at - retired < min_t(u64, PACKETS_MAX, mask + 1); at++) {
 		u64 offset = (at & mask) * SIDRA_CMD_SIZE;
 		const union sidra_cmd *packet;
 
@@ -53,17 +52,17 @@ static void sidra_coredump_put_packets(struct seq_buf *text, struct sidra_queue 
 
 static void sidra_coredump_put_queue(struct seq_buf *text, struct sidra_queue *queue)
 {
-	const struct sidra_queue_state *state = queue->point.state;
-	u64 timeline = sidra_point_timeline(&queue->point),
+	const struct sidra_queue_state *state = queue->timeline.state;
+	u64 retired = sidra_timeline_value(&queue->timeline),
 	    index = READ_ONCE(*sidra_queue_index(queue));
 
 	seq_buf_printf(text,
 		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu progress=%llu parked=%u",
 		       queue->slot, queue->number, queue->kind, queue->ring_log2, queue->priority,
-		       sidra_point_run_state(&queue->point), timeline, index,
+		       sidra_timeline_run_state(&queue->timeline), retired, index,
 		       READ_ONCE(state->progress), READ_ONCE(state->parked));
 	sidra_coredump_put_fault(text, &state->fault);
-	sidra_coredump_put_packets(text, queue, timeline, index);
+	sidra_coredump_put_packets(text, queue, retired, index);
 }
 
 static void sidra_coredump_put_context(struct seq_buf *text, struct sidra_ctx *ctx)

@@ -179,9 +179,8 @@ static struct sidra_fault sidra_ctx_latest_fault(struct sidra_ctx *ctx)
 
 	if (ctx->lost)
 		return latest;
-	xa_for_each(&ctx->queues, number, queue)
-		if (sidra_point_stopped(&queue->point))
-			sidra_fault_keep_latest(&latest, &queue->point.state->fault);
+	xa_for_each(&ctx->queues, number, queue) if (sidra_timeline_stopped(&queue->timeline))
+		sidra_fault_keep_latest(&latest, &queue->timeline.state->fault);
 	return latest;
 }
 
@@ -197,7 +196,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 		WRITE_ONCE(ctx->lost, true);
 	}
 	xa_for_each(&ctx->queues, number, queue) {
-		struct sidra_fault *fault = &queue->point.state->fault;
+		struct sidra_fault *fault = &queue->timeline.state->fault;
 		bool faulted = fault->cause != SIDRA_FAULT_NONE;
 
 		sidra_entry_revoke(&ctx->queue_table[number].flags);

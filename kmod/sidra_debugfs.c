@@ -164,11 +164,12 @@ static void sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
 			   queue->slot, queue->number,
 			   queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
-			   sidra_queue_capacity(queue), sidra_point_run_state(&queue->point),
-			   READ_ONCE(queue->point.state->parked),
-			   sidra_point_timeline(&queue->point),
-			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector->number,
-			   READ_ONCE(queue->point.programmed), queue->point.state->fault.cause);
+			   sidra_queue_capacity(queue), sidra_timeline_run_state(&queue->timeline),
+			   READ_ONCE(queue->timeline.state->parked),
+			   sidra_timeline_value(&queue->timeline),
+			   READ_ONCE(*sidra_queue_index(queue)), queue->timeline.vector->number,
+			   READ_ONCE(queue->timeline.programmed),
+			   queue->timeline.state->fault.cause);
 }
 
 static int sidra_debugfs_queues_show(struct seq_file *m, void *unused)

@@ -24,136 +24,138 @@
 #define FOUND	BIT(0)	/* some were woken */
 #define LEFT	BIT(1)	/* others are still due */
 
-/* ---- Waiters and pending commands ---- */
+/* ---- Waiters and requests ---- */
 
-static bool sidra_irq_arm_less(struct rb_node *a, const struct rb_node *b)
+static bool sidra_irq_waiter_less(struct rb_node *a, const struct rb_node *b)
 {
-	const struct sidra_arm *first = rb_entry(a, struct sidra_arm, node),
-			       *second = rb_entry(b, struct sidra_arm, node);
+	const struct sidra_waiter *first = rb_entry(a, struct sidra_waiter, node),
+				  *second = rb_entry(b, struct sidra_waiter, node);
 
 	/* Epoch numbers may wrap. */
 	return first->epoch != second->epoch ? (s32)(first->epoch - second->epoch) < 0 :
 					       first->value < second->value;
 }
 
-static struct sidra_arm *sidra_irq_first_armed(const struct sidra_point *point)
+static struct sidra_waiter *sidra_irq_first_waiter(const struct sidra_timeline *timeline)
 {
-	struct rb_node *first = rb_first_cached(&point->armed);
+	struct rb_node *first = rb_first_cached(&timeline->waiters);
 
-	return first ? rb_entry(first, struct sidra_arm, node) : NULL;
+	return first ? rb_entry(first, struct sidra_waiter, node) : NULL;
 }
 
-static void sidra_irq_disarm(struct sidra_point *point, struct sidra_arm *arm)
+static void sidra_irq_remove_waiter(struct sidra_timeline *timeline, struct sidra_waiter *waiter)
 {
-	rb_erase_cached(&arm->node, &point->armed);
-	arm->armed = false;
-	point->vector->sleepers -= arm->sleeper;
+	rb_erase_cached(&waiter->node, &timeline->waiters);
+	waiter->queued = false;
+	timeline->vector->sleepers -= waiter->sleeper;
 }
 
-static struct sidra_pending *sidra_irq_first_pending(struct sidra_point *point)
+static struct sidra_uring_req *sidra_irq_first_req(struct sidra_timeline *timeline)
 {
-	return list_first_entry_or_null(&point->pending, struct sidra_pending, link);
+	return list_first_entry_or_null(&timeline->reqs, struct sidra_uring_req, link);
 }
 
-static struct sidra_pending **sidra_irq_pending_slot(const struct sidra_point *point, u64 value)
+static struct sidra_uring_req **sidra_irq_req_slot(const struct sidra_timeline *timeline, u64 value)
 {
-	return &point->pending_slots[(value - 1) & point->pending_mask];
+	return &timeline->req_slots[(value - 1) & timeline->req_mask];
 }
 
-static void sidra_irq_unlink_pending(struct sidra_point *point, struct sidra_pending *pending)
+static void sidra_irq_unlink_req(struct sidra_timeline *timeline, struct sidra_uring_req *req)
 {
-	struct sidra_pending **at = sidra_irq_pending_slot(point, pending->value);
+	struct sidra_uring_req **at = sidra_irq_req_slot(timeline, req->value);
 
-	/* Otherwise the ring has wrapped, and a later command has the slot */
-	if (*at == pending)
+	/* Otherwise the ring has wrapped, and a later request has the slot */
+	if (*at == req)
 		*at = NULL;
-	WRITE_ONCE(pending->point, NULL);
-	point->vector->sleepers--;
+	WRITE_ONCE(req->timeline, NULL);
+	timeline->vector->sleepers--;
 }
 
 /* ---- Waking ---- */
 
 /* Waiters for values up to this one are due. */
-static u64 sidra_irq_reached(const struct sidra_point *point)
+static u64 sidra_irq_reached(const struct sidra_timeline *timeline)
 {
-	return !point->attached || sidra_point_stopped(point) ? U64_MAX :
-								sidra_point_timeline(point);
+	return !timeline->attached || sidra_timeline_stopped(timeline) ?
+		       U64_MAX :
+		       sidra_timeline_value(timeline);
 }
 
-/* Completes pending commands for values up to @value, at most @budget of them; returns how many. */
-static unsigned int sidra_irq_complete_pending(struct sidra_point *point, u64 value,
-					       unsigned int budget)
+/* Completes requests for values up to @value, at most @budget of them; returns how many. */
+static unsigned int sidra_irq_complete_reqs(struct sidra_timeline *timeline, u64 value,
+					    unsigned int budget)
 {
 	unsigned int count = 0;
 	struct list_head *pos;
 	LIST_HEAD(list);
 
-	list_for_each(pos, &point->pending) {
-		struct sidra_pending *pending = list_entry(pos, struct sidra_pending, link);
+	list_for_each(pos, &timeline->reqs) {
+		struct sidra_uring_req *req = list_entry(pos, struct sidra_uring_req, link);
 
-		if (pending->value > value || count == budget)
+		if (req->value > value || count == budget)
 			break;
-		sidra_irq_unlink_pending(point, pending);
+		sidra_irq_unlink_req(timeline, req);
 		count++;
 	}
-	list_cut_before(&list, &point->pending, pos);
+	list_cut_before(&list, &timeline->reqs, pos);
 	if (count)
-		sidra_pending_complete_all(point, &list);
+		sidra_uring_req_complete_all(timeline, &list);
 	return count;
 }
 
-static bool sidra_irq_is_due(const struct sidra_point *point, const struct sidra_arm *arm,
-			     u64 value)
+static bool sidra_irq_is_due(const struct sidra_timeline *timeline,
+			     const struct sidra_waiter *waiter, u64 value)
 {
-	return arm->epoch != sidra_epochs_current(&point->epochs) || arm->value <= value;
+	return waiter->epoch != sidra_epochs_current(&timeline->epochs) || waiter->value <= value;
 }
 
 /*
- * Completes pending commands for values up to @limit, and wakes waiters in the tree whose value was
+ * Completes requests for values up to @limit, and wakes waiters in the tree whose value was
  * reached or whose epoch has ended; at most @budget of both, and lowers it by their number. Who
  * takes the lock begins with a budget of FIRE_MAX. Returns FOUND, LEFT.
  */
-static unsigned int sidra_irq_fire_due(struct sidra_point *point, u64 limit, unsigned int *budget)
+static unsigned int sidra_irq_fire_due(struct sidra_timeline *timeline, u64 limit,
+				       unsigned int *budget)
 {
-	struct sidra_pending *pending = sidra_irq_first_pending(point);
-	struct sidra_arm *arm = sidra_irq_first_armed(point);
+	struct sidra_uring_req *req = sidra_irq_first_req(timeline);
+	struct sidra_waiter *waiter = sidra_irq_first_waiter(timeline);
 	unsigned int count;
 	u64 value;
 
-	if (!arm && !pending)
+	if (!waiter && !req)
 		return 0;
-	value = sidra_irq_reached(point);
+	value = sidra_irq_reached(timeline);
 	limit = max(limit, value);
-	count = sidra_irq_complete_pending(point, limit, *budget);
-	for (; arm && sidra_irq_is_due(point, arm, value) && count < *budget;
-	     arm = sidra_irq_first_armed(point)) {
-		sidra_irq_disarm(point, arm);
-		arm->fire(arm);
+	count = sidra_irq_complete_reqs(timeline, limit, *budget);
+	for (; waiter && sidra_irq_is_due(timeline, waiter, value) && count < *budget;
+	     waiter = sidra_irq_first_waiter(timeline)) {
+		sidra_irq_remove_waiter(timeline, waiter);
+		waiter->fire(waiter);
 		count++;
 	}
 	*budget -= count;
-	pending = sidra_irq_first_pending(point);
+	req = sidra_irq_first_req(timeline);
 	if (value == U64_MAX)
-		point->programmed = 0;	/* the chip may no longer be armed */
+		timeline->programmed = 0;	/* the chip may no longer be armed */
 	if (count && value != U64_MAX)
-		trace_sidra_reached(point->vector->sdev->ordinal, point->slot, point->queue, value);
-	return (count ? FOUND : 0) |
-		((arm && sidra_irq_is_due(point, arm, value)) ||
-				 (pending && pending->value <= limit) ?
-			 LEFT :
-			 0);
+		trace_sidra_reached(timeline->vector->sdev->ordinal, timeline->slot,
+				    timeline->queue, value);
+	return (count ? FOUND : 0) | ((waiter && sidra_irq_is_due(timeline, waiter, value)) ||
+						      (req && req->value <= limit) ?
+					      LEFT :
+					      0);
 }
 
 /* Repeats sidra_irq_fire_due() until nobody is due, and releases the lock in between. */
-static void sidra_irq_fire_all(struct sidra_point *point, u64 limit)
+static void sidra_irq_fire_all(struct sidra_timeline *timeline, u64 limit)
 {
 	unsigned int found;
 
 	do {
 		unsigned int budget = FIRE_MAX;
 
-		guard(spinlock_irqsave)(&point->vector->lock);
-		found = sidra_irq_fire_due(point, limit, &budget);
+		guard(spinlock_irqsave)(&timeline->vector->lock);
+		found = sidra_irq_fire_due(timeline, limit, &budget);
 	} while (found & LEFT);
 }
 
@@ -172,30 +174,30 @@ static void sidra_irq_schedule_recheck(struct sidra_vector *vector, bool now)
 
 /* ---- Arming the chip ---- */
 
-/* The value of the last waiter that may share an interrupt with @arm, the first one. */
-static u64 sidra_irq_armed_batch(struct sidra_arm *arm)
+/* The value of the last waiter that may share an interrupt with @waiter, the first one. */
+static u64 sidra_irq_waiter_batch(struct sidra_waiter *waiter)
 {
 	unsigned int count;
 	struct rb_node *next;
 
-	for (count = 1; count < BATCH_MAX && arm->patient; count++) {
-		next = rb_next(&arm->node);
+	for (count = 1; count < BATCH_MAX && waiter->patient; count++) {
+		next = rb_next(&waiter->node);
 		if (!next)
 			break;
-		arm = rb_entry(next, struct sidra_arm, node);
+		waiter = rb_entry(next, struct sidra_waiter, node);
 	}
-	return arm->value;
+	return waiter->value;
 }
 
-/* The same for pending commands, which are all patient. */
-static u64 sidra_irq_pending_batch(const struct sidra_point *point)
+/* The same for requests, which are all patient. */
+static u64 sidra_irq_req_batch(const struct sidra_timeline *timeline)
 {
 	unsigned int count = 0;
-	struct sidra_pending *pending;
+	struct sidra_uring_req *req;
 	u64 value = 0;
 
-	list_for_each_entry(pending, &point->pending, link) {
-		value = pending->value;
+	list_for_each_entry(req, &timeline->reqs, link) {
+		value = req->value;
 		if (++count == BATCH_MAX)
 			break;
 	}
@@ -208,46 +210,47 @@ static u64 sidra_irq_pending_batch(const struct sidra_point *point)
  * sidra_vector.lock, so that the last write to the register is the newest value. Unless @exact,
  * patient waiters may share the interrupt; a timer limits their delay.
  */
-static void sidra_irq_program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
+static void sidra_irq_program(struct sidra_device *sdev, struct sidra_timeline *timeline,
+			      bool exact)
 {
-	struct sidra_arm *arm = sidra_irq_first_armed(point);
-	struct sidra_pending *pending = sidra_irq_first_pending(point);
-	u64 armed = arm ? arm->value : U64_MAX, submitted = pending ? pending->value : U64_MAX;
+	struct sidra_waiter *waiter = sidra_irq_first_waiter(timeline);
+	struct sidra_uring_req *req = sidra_irq_first_req(timeline);
+	u64 armed = waiter ? waiter->value : U64_MAX, submitted = req ? req->value : U64_MAX;
 	u64 first = min(armed, submitted), last;
 
-	if ((!arm && !pending) || !point->attached || READ_ONCE(sdev->stopped))
+	if ((!waiter && !req) || !timeline->attached || READ_ONCE(sdev->stopped))
 		return;
 	if (exact)
 		last = first;
 	else if (submitted < armed)
-		last = min(armed, sidra_irq_pending_batch(point));
+		last = min(armed, sidra_irq_req_batch(timeline));
 	else
-		last = sidra_irq_armed_batch(arm);
+		last = sidra_irq_waiter_batch(waiter);
 	/* The last condition: this interrupt was raised, or is about to be */
-	if (point->programmed < first || point->programmed > last ||
-	    point->programmed <= sidra_point_timeline(point)) {
-		point->programmed = last;
-		trace_sidra_arm(sdev->ordinal, point->slot, point->queue, last);
-		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), last);
+	if (timeline->programmed < first || timeline->programmed > last ||
+	    timeline->programmed <= sidra_timeline_value(timeline)) {
+		timeline->programmed = last;
+		trace_sidra_arm(sdev->ordinal, timeline->slot, timeline->queue, last);
+		sidra_write64(sdev, SIDRA_ARM(timeline->slot, timeline->queue), last);
 	}
 	/*
 	 * Not hrtimer_active(), which is still true while the timer's function returns: the timer
 	 * would not be started.
 	 */
-	if (point->programmed != first && !hrtimer_is_queued(&point->patience))
-		hrtimer_start(&point->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
+	if (timeline->programmed != first && !hrtimer_is_queued(&timeline->patience))
+		hrtimer_start(&timeline->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
-static unsigned int sidra_irq_check_point(struct sidra_point *point, bool exact,
-					  unsigned int *budget)
+static unsigned int sidra_irq_check_timeline(struct sidra_timeline *timeline, bool exact,
+					     unsigned int *budget)
 {
-	unsigned int found = sidra_irq_fire_due(point, 0, budget);
+	unsigned int found = sidra_irq_fire_due(timeline, 0, budget);
 
 	if (found & LEFT)
 		/* It will also arm the chip */
-		sidra_irq_schedule_recheck(point->vector, true);
+		sidra_irq_schedule_recheck(timeline->vector, true);
 	else
-		sidra_irq_program(point->vector->sdev, point, exact);
+		sidra_irq_program(timeline->vector->sdev, timeline, exact);
 	return found;
 }
 
@@ -255,12 +258,12 @@ static unsigned int sidra_irq_check_point(struct sidra_point *point, bool exact,
  * Checks once more after arming: a waiter that became due meanwhile does not wait for an interrupt
  * of a sleeping CPU.
  */
-static void sidra_irq_program_and_check(struct sidra_device *sdev, struct sidra_point *point,
+static void sidra_irq_program_and_check(struct sidra_device *sdev, struct sidra_timeline *timeline,
 					unsigned int *budget)
 {
-	sidra_irq_program(sdev, point, false);
-	if (sidra_irq_fire_due(point, 0, budget) & LEFT)
-		sidra_irq_schedule_recheck(point->vector, true);
+	sidra_irq_program(sdev, timeline, false);
+	if (sidra_irq_fire_due(timeline, 0, budget) & LEFT)
+		sidra_irq_schedule_recheck(timeline->vector, true);
 }
 
 /*
@@ -270,16 +273,16 @@ static void sidra_irq_program_and_check(struct sidra_device *sdev, struct sidra_
 static unsigned int sidra_irq_check_vector(struct sidra_vector *vector, bool exact)
 {
 	unsigned int budget = FIRE_MAX, found = 0;
-	struct sidra_point *point, *last = NULL;
+	struct sidra_timeline *timeline, *last = NULL;
 
 	lockdep_assert_held(&vector->lock);
-	list_for_each_entry(point, &vector->points, link) {
-		found |= sidra_irq_check_point(point, exact, &budget);
+	list_for_each_entry(timeline, &vector->timelines, link) {
+		found |= sidra_irq_check_timeline(timeline, exact, &budget);
 		if (!budget && !last)
-			last = point;
+			last = timeline;
 	}
 	if (last)
-		list_move(&vector->points, &last->link);
+		list_move(&vector->timelines, &last->link);
 	return found;
 }
 
@@ -295,11 +298,11 @@ static void sidra_irq_check_all(struct sidra_device *sdev)
 
 static enum hrtimer_restart sidra_irq_end_patience(struct hrtimer *timer)
 {
-	struct sidra_point *point = container_of(timer, struct sidra_point, patience);
+	struct sidra_timeline *timeline = container_of(timer, struct sidra_timeline, patience);
 	unsigned int budget = FIRE_MAX;
 
-	guard(spinlock_irqsave)(&point->vector->lock);
-	sidra_irq_check_point(point, true, &budget);
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	sidra_irq_check_timeline(timeline, true, &budget);
 	return HRTIMER_NORESTART;
 }
 
@@ -389,7 +392,7 @@ void sidra_vectors_init(struct sidra_device *sdev)
 		vector->sdev = sdev;
 		vector->number = i;
 		spin_lock_init(&vector->lock);
-		INIT_LIST_HEAD(&vector->points);
+		INIT_LIST_HEAD(&vector->timelines);
 		INIT_DELAYED_WORK(&vector->recheck_work, sidra_irq_recheck_work);
 	}
 }
@@ -462,228 +465,233 @@ void sidra_irq_stop(struct sidra_device *sdev)
 
 /* ---- Queues ---- */
 
-void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue)
+void sidra_timeline_init(struct sidra_timeline *timeline, struct sidra_vector *vector, u32 slot,
+			 u32 queue)
 {
-	point->vector = vector;
-	point->slot = slot;
-	point->queue = queue;
-	point->armed = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&point->pending);
-	hrtimer_setup(&point->patience, sidra_irq_end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timeline->vector = vector;
+	timeline->slot = slot;
+	timeline->queue = queue;
+	timeline->waiters = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&timeline->reqs);
+	hrtimer_setup(&timeline->patience, sidra_irq_end_patience, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
 }
 
-void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_timeline_attach(struct sidra_device *sdev, struct sidra_timeline *timeline)
 {
-	guard(spinlock_irqsave)(&point->vector->lock);
-	list_add_tail(&point->link, &point->vector->points);
-	point->attached = true;
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	list_add_tail(&timeline->link, &timeline->vector->timelines);
+	timeline->attached = true;
 }
 
-void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_timeline_detach(struct sidra_device *sdev, struct sidra_timeline *timeline)
 {
 	bool attached;
 
-	scoped_guard(spinlock_irqsave, &point->vector->lock) {
-		attached = point->attached;
-		point->attached = false;
+	scoped_guard(spinlock_irqsave, &timeline->vector->lock) {
+		attached = timeline->attached;
+		timeline->attached = false;
 	}
-	sidra_irq_fire_all(point, U64_MAX);
+	sidra_irq_fire_all(timeline, U64_MAX);
 	if (attached) {
-		guard(spinlock_irqsave)(&point->vector->lock);
-		list_del(&point->link);
+		guard(spinlock_irqsave)(&timeline->vector->lock);
+		list_del(&timeline->link);
 	}
-	hrtimer_cancel(&point->patience);
+	hrtimer_cancel(&timeline->patience);
 }
 
-int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value)
+int sidra_timeline_check(struct sidra_timeline *timeline, u32 epoch, u64 value)
 {
-	u64 timeline = sidra_point_timeline(point);
-	bool stopped = sidra_point_stopped(point);
+	u64 retired = sidra_timeline_value(timeline);
+	bool stopped = sidra_timeline_stopped(timeline);
 
 	/*
 	 * Reads the timeline again if the queue stopped after the first read. A reset changes the
 	 * epoch before the timeline.
 	 */
-	if (timeline < value && stopped)
-		timeline = sidra_point_timeline(point);
-	if (sidra_epochs_current(&point->epochs) != epoch)
-		return sidra_epochs_retired(&point->epochs, epoch, value) ? 0 : -ECANCELED;
-	if (timeline >= value)
+	if (retired < value && stopped)
+		retired = sidra_timeline_value(timeline);
+	if (sidra_epochs_current(&timeline->epochs) != epoch)
+		return sidra_epochs_retired(&timeline->epochs, epoch, value) ? 0 : -ECANCELED;
+	if (retired >= value)
 		return 0;
 	return stopped ? -EIO : -EINPROGRESS;
 }
 
-void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start)
+void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired, u64 start)
 {
-	scoped_guard(spinlock_irqsave, &point->vector->lock) {
-		sidra_epochs_begin(&point->epochs, epoch, retired);
+	scoped_guard(spinlock_irqsave, &timeline->vector->lock) {
+		sidra_epochs_begin(&timeline->epochs, epoch, retired);
 		/* Read by the queue's owner */
-		smp_store_release(&point->state->epoch, epoch);
-		point->programmed = 0;
+		smp_store_release(&timeline->state->epoch, epoch);
+		timeline->programmed = 0;
 	}
-	sidra_irq_fire_all(point, U64_MAX);
+	sidra_irq_fire_all(timeline, U64_MAX);
 	/* After all waiters of the former epoch were woken */
-	smp_store_release(&point->state->timeline, start);
+	smp_store_release(&timeline->state->timeline, start);
 }
 
-void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_timeline_wake(struct sidra_device *sdev, struct sidra_timeline *timeline)
 {
-	scoped_guard(spinlock_irqsave, &point->vector->lock)
-		point->programmed = 0;
-	sidra_irq_fire_all(point, U64_MAX);
+	scoped_guard(spinlock_irqsave, &timeline->vector->lock)
+		timeline->programmed = 0;
+	sidra_irq_fire_all(timeline, U64_MAX);
 }
 
-void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_timeline_loaded(struct sidra_device *sdev, struct sidra_timeline *timeline)
 {
 	unsigned int budget = FIRE_MAX;
 
-	guard(spinlock_irqsave)(&point->vector->lock);
-	point->programmed = 0;
-	sidra_irq_program_and_check(sdev, point, &budget);
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	timeline->programmed = 0;
+	sidra_irq_program_and_check(sdev, timeline, &budget);
 }
 
 /* ---- Waiters ---- */
 
-void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+void sidra_waiter_add(struct sidra_device *sdev, struct sidra_timeline *timeline,
+		      struct sidra_waiter *waiter)
 {
-	struct sidra_vector *vector = point->vector;
+	struct sidra_vector *vector = timeline->vector;
 	unsigned int budget = FIRE_MAX, found;
 
 	guard(spinlock_irqsave)(&vector->lock);
-	arm->armed = true;
-	vector->sleepers += arm->sleeper;
-	rb_add_cached(&arm->node, &point->armed, sidra_irq_arm_less);
-	found = sidra_irq_fire_due(point, 0, &budget);
+	waiter->queued = true;
+	vector->sleepers += waiter->sleeper;
+	rb_add_cached(&waiter->node, &timeline->waiters, sidra_irq_waiter_less);
+	found = sidra_irq_fire_due(timeline, 0, &budget);
 	/* If there is an earlier waiter, the chip is armed already. */
-	if (!(found & LEFT) && ((found & FOUND) || sidra_irq_first_armed(point) == arm))
-		sidra_irq_program_and_check(sdev, point, &budget);
+	if (!(found & LEFT) && ((found & FOUND) || sidra_irq_first_waiter(timeline) == waiter))
+		sidra_irq_program_and_check(sdev, timeline, &budget);
 	sidra_irq_schedule_recheck(vector, found & LEFT);
 }
 
-bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+bool sidra_waiter_del(struct sidra_device *sdev, struct sidra_timeline *timeline,
+		      struct sidra_waiter *waiter)
 {
-	guard(spinlock_irqsave)(&point->vector->lock);
-	if (!arm->armed)
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	if (!waiter->queued)
 		return false;
-	sidra_irq_disarm(point, arm);
+	sidra_irq_remove_waiter(timeline, waiter);
 	return true;
 }
 
-static int sidra_irq_arm_compare(const void *key, const struct rb_node *node)
+static int sidra_irq_waiter_compare(const void *key, const struct rb_node *node)
 {
-	const struct sidra_arm *wanted = key, *arm = rb_entry(node, struct sidra_arm, node);
+	const struct sidra_waiter *wanted = key,
+				  *waiter = rb_entry(node, struct sidra_waiter, node);
 
-	if (wanted->epoch != arm->epoch)
-		return (s32)(wanted->epoch - arm->epoch);
-	return wanted->value < arm->value ? -1 : wanted->value > arm->value;
+	if (wanted->epoch != waiter->epoch)
+		return (s32)(wanted->epoch - waiter->epoch);
+	return wanted->value < waiter->value ? -1 : wanted->value > waiter->value;
 }
 
-struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
-				 void (*fire)(struct sidra_arm *arm))
+struct sidra_waiter *sidra_waiter_take(struct sidra_device *sdev, struct sidra_timeline *timeline,
+				       u64 value, void (*fire)(struct sidra_waiter *waiter))
 {
-	const struct sidra_arm wanted = { .value = value,
-					  .epoch = sidra_epochs_current(&point->epochs) };
+	const struct sidra_waiter wanted = { .value = value,
+					     .epoch = sidra_epochs_current(&timeline->epochs) };
 	struct rb_node *node;
 
-	guard(spinlock_irqsave)(&point->vector->lock);
-	for (node = rb_find_first(&wanted, &point->armed.rb_root, sidra_irq_arm_compare); node;
-	     node = rb_next_match(&wanted, node, sidra_irq_arm_compare)) {
-		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	for (node = rb_find_first(&wanted, &timeline->waiters.rb_root, sidra_irq_waiter_compare);
+	     node; node = rb_next_match(&wanted, node, sidra_irq_waiter_compare)) {
+		struct sidra_waiter *waiter = rb_entry(node, struct sidra_waiter, node);
 
-		if (arm->fire != fire)
+		if (waiter->fire != fire)
 			continue;
-		sidra_irq_disarm(point, arm);
-		return arm;
+		sidra_irq_remove_waiter(timeline, waiter);
+		return waiter;
 	}
 	return NULL;
 }
 
-bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point,
-		       struct sidra_pending *pending)
+bool sidra_uring_req_add(struct sidra_device *sdev, struct sidra_timeline *timeline,
+			 struct sidra_uring_req *req)
 {
-	guard(spinlock_irqsave)(&point->vector->lock);
-	if (!point->attached)
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	if (!timeline->attached)
 		return false;
-	if (list_empty(&point->pending))
-		/* Makes sidra_pending_arm() arm the chip for this command, too */
-		point->programmed = 0;
-	WRITE_ONCE(pending->point, point);
-	*sidra_irq_pending_slot(point, pending->value) = pending;
-	point->vector->sleepers++;
-	list_add_tail(&pending->link, &point->pending);
+	if (list_empty(&timeline->reqs))
+		/* Makes sidra_uring_req_arm() arm the chip for this request, too */
+		timeline->programmed = 0;
+	WRITE_ONCE(req->timeline, timeline);
+	*sidra_irq_req_slot(timeline, req->value) = req;
+	timeline->vector->sleepers++;
+	list_add_tail(&req->link, &timeline->reqs);
 	return true;
 }
 
 /*
  * If it is not queued any more, another CPU may use its link, so that is only valid under the lock.
- * The point is needed to find the lock, and RCU keeps it meanwhile.
+ * The timeline is needed to find the lock, and RCU keeps it meanwhile.
  */
-bool sidra_pending_del(struct sidra_pending *pending)
+bool sidra_uring_req_del(struct sidra_uring_req *req)
 {
-	struct sidra_point *point;
+	struct sidra_timeline *timeline;
 
 	guard(rcu)();
-	point = READ_ONCE(pending->point);
-	if (IS_ERR_OR_NULL(point))
+	timeline = READ_ONCE(req->timeline);
+	if (IS_ERR_OR_NULL(timeline))
 		return false;
-	guard(spinlock_irqsave)(&point->vector->lock);
-	if (pending->point != point)
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	if (req->timeline != timeline)
 		return false;
-	sidra_irq_unlink_pending(point, pending);
-	list_del(&pending->link);
+	sidra_irq_unlink_req(timeline, req);
+	list_del(&req->link);
 	return true;
 }
 
-struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point,
-					 u64 value)
+struct sidra_uring_req *sidra_uring_req_take(struct sidra_device *sdev,
+					     struct sidra_timeline *timeline, u64 value)
 {
-	struct sidra_pending *pending;
+	struct sidra_uring_req *req;
 
-	if (!point->pending_slots)
+	if (!timeline->req_slots)
 		return NULL;
-	guard(spinlock_irqsave)(&point->vector->lock);
-	pending = *sidra_irq_pending_slot(point, value);
-	if (!pending || pending->value != value)
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	req = *sidra_irq_req_slot(timeline, value);
+	if (!req || req->value != value)
 		return NULL;
-	sidra_irq_unlink_pending(point, pending);
-	list_del(&pending->link);
-	return pending;
+	sidra_irq_unlink_req(timeline, req);
+	list_del(&req->link);
+	return req;
 }
 
-void sidra_pending_poll(struct sidra_point *point, u64 value)
+void sidra_uring_req_poll(struct sidra_timeline *timeline, u64 value)
 {
 	u64 until;
 
-	if (point->poll_skip) {
-		point->poll_skip--;
+	if (timeline->poll_skip) {
+		timeline->poll_skip--;
 		return;
 	}
 	until = ktime_get_ns() + POLL_NS;
-	while (sidra_point_timeline(point) < value) {
-		if (sidra_point_stopped(point) || need_resched() || ktime_get_ns() > until) {
-			point->poll_misses = min(2 * point->poll_misses + 1, POLL_SKIP_MAX);
-			point->poll_skip = point->poll_misses;
+	while (sidra_timeline_value(timeline) < value) {
+		if (sidra_timeline_stopped(timeline) || need_resched() || ktime_get_ns() > until) {
+			timeline->poll_misses = min(2 * timeline->poll_misses + 1, POLL_SKIP_MAX);
+			timeline->poll_skip = timeline->poll_misses;
 			return;
 		}
 		cpu_relax();
 	}
-	point->poll_misses = 0;
+	timeline->poll_misses = 0;
 }
 
-void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_uring_req_arm(struct sidra_device *sdev, struct sidra_timeline *timeline)
 {
 	unsigned int budget = FIRE_MAX, found;
-	struct sidra_pending *pending;
+	struct sidra_uring_req *req;
 
-	guard(spinlock_irqsave)(&point->vector->lock);
-	if (list_empty(&point->pending))
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	if (list_empty(&timeline->reqs))
 		return;
-	found = sidra_irq_fire_due(point, 0, &budget);
+	found = sidra_irq_fire_due(timeline, 0, &budget);
 	/* Not needed if the chip is already armed for this value or a later one. */
-	pending = sidra_irq_first_pending(point);
-	if (!(found & LEFT) && pending && pending->value > point->programmed)
-		sidra_irq_program_and_check(sdev, point, &budget);
-	sidra_irq_schedule_recheck(point->vector, found & LEFT);
+	req = sidra_irq_first_req(timeline);
+	if (!(found & LEFT) && req && req->value > timeline->programmed)
+		sidra_irq_program_and_check(sdev, timeline, &budget);
+	sidra_irq_schedule_recheck(timeline->vector, found & LEFT);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interrupts and waiters. Each queue has a struct sidra_point. It keeps the waiters for values of
- * the queue's timeline in a tree, and io_uring commands that wait for their packets in a list; the
- * chip is armed for the value of the next interrupt. The lock of the queue's vector protects all of
- * that. Interrupt handlers take this lock, so the driver wakes at most FIRE_MAX waiters at a time
- * under it, whatever queues they wait for, and finds a waiter that is to be cancelled without
- * walking a list.
+ * Interrupts and waiters. Each queue has a struct sidra_timeline. It keeps the waiters for its
+ * values in a tree, and requests of io_uring that wait for their packets in a list; the chip is
+ * armed for the value of the next interrupt. The lock of the queue's vector protects all of that.
+ * Interrupt handlers take this lock, so the driver wakes at most FIRE_MAX waiters at a time under
+ * it, whatever queues they wait for, and finds a waiter that is to be cancelled without walking a
+ * list.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -23,15 +23,16 @@
 #include "sidra_epoch.h"
 
 struct sidra_device;
-struct sidra_pending;
+struct sidra_uring_req;
 
 /**
  * struct sidra_vector - an MSI-X vector and the queues whose interrupts it delivers
  * @sdev: the device
  * @number: 0 is for the device, the others are for queues
  * @cpu: CPU that it is delivered to by default
- * @lock: protects the rest, and fields of struct sidra_point that say so; taken in hard interrupts
- * @points: struct sidra_point of its queues
+ * @lock: protects the rest, and fields of struct sidra_timeline that say so; taken in
+ *        hard interrupts
+ * @timelines: struct sidra_timeline of its queues
  * @sleepers: number of waiters that rely on interrupts; threads in WAIT check the timeline
  *            periodically themselves
  * @recheck_work: checks timelines for them periodically, as an interrupt may be lost; immediately
@@ -44,43 +45,43 @@ struct sidra_vector {
 	unsigned int cpu;
 
 	spinlock_t lock;	/* of what follows */
-	struct list_head points;
+	struct list_head timelines;
 	unsigned int sleepers;
 	struct delayed_work recheck_work;
 	bool more;
 };
 
 /**
- * struct sidra_point - timeline of a queue: its state page, epochs, waiters and interrupts
+ * struct sidra_timeline - timeline of a queue: its state page, epochs, waiters and interrupts
  * @vector: vector of its interrupts; constant, like @slot and @queue
  * @slot: number of the context on the chip
  * @queue: number of the queue in the context
  * @state: the state page
  * @epochs: the epoch that runs and those that have ended
  * @link: in sidra_vector.points; protected by sidra_vector.lock, like the next five fields
- * @armed: struct sidra_arm by epoch and value
- * @pending: struct sidra_pending in ring order, so ordered by value
- * @pending_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no
+ * @waiters: struct sidra_waiter by epoch and value
+ * @reqs: struct sidra_uring_req in ring order, so ordered by value
+ * @req_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no
  *                 command ends
  * @attached: the queue still owns its number on the chip
  * @programmed: value that the chip was armed for last; 0: none, or the chip has to be armed again
- * @pending_mask: size of @pending_slots - 1; constant
+ * @req_mask: size of @req_slots - 1; constant
  * @patience: timer; when it expires, patient waiters no longer wait for an interrupt that they
  *            share
- * @poll_misses: consecutive polls of sidra_pending_poll() that found nothing; used without a lock,
- *               like @poll_skip: a race only changes how often it polls
+ * @poll_misses: consecutive polls of sidra_uring_req_poll() that found nothing; used without a
+ *               lock, like @poll_skip: a race only changes how often it polls
  * @poll_skip: number of polls to leave out
  */
-struct sidra_point {
+struct sidra_timeline {
 	struct sidra_vector *vector;
 	u32 slot, queue;
 	struct sidra_queue_state *state;
 	struct sidra_epochs epochs;
 	struct list_head link;
-	struct rb_root_cached armed;
-	struct list_head pending;
-	struct sidra_pending **pending_slots;
-	u64 pending_mask;
+	struct rb_root_cached waiters;
+	struct list_head reqs;
+	struct sidra_uring_req **req_slots;
+	u64 req_mask;
 	bool attached;
 	u64 programmed;
 	struct hrtimer patience;
@@ -88,61 +89,61 @@ struct sidra_point {
 };
 
 /**
- * struct sidra_arm - a waiter for a point of a timeline
- * @node: in sidra_point.armed
+ * struct sidra_waiter - a waiter for a point of a timeline
+ * @node: in sidra_timeline.waiters
  * @value: timeline value
  * @epoch: epoch that @value belongs to
- * @armed: it is in sidra_point.armed
+ * @queued: it is in sidra_timeline.waiters
  * @sleeper: counts in sidra_vector.sleepers
  * @patient: may share an interrupt with others, and so be woken up to BATCH_NS late
  * @fire: called once, under sidra_vector.lock, when the timeline has reached @value, or the queue
  *        was reset, has stopped or was destroyed. The callee then owns the struct
  */
-struct sidra_arm {
+struct sidra_waiter {
 	struct rb_node node;
 	u64 value;
 	u32 epoch;
-	bool armed;
+	bool queued;
 	bool sleeper;
 	bool patient;
-	void (*fire)(struct sidra_arm *arm);
+	void (*fire)(struct sidra_waiter *waiter);
 };
 
 /**
- * struct sidra_pending - an io_uring command that waits until its packets retire; part of the
+ * struct sidra_uring_req - a request of io_uring that waits until its packets retire; part of the
  * command, so that a submit allocates no memory
- * @link: in sidra_point.pending; afterwards in a list of commands that complete together
+ * @link: in sidra_timeline.reqs; afterwards in a list of requests that complete together
  * @value: ring index behind its last packet
- * @point: the point while it is in sidra_point.pending; protected by sidra_vector.lock, and by RCU
- *         from being freed
- * @result: result of the command, 0 or -errno, once it has left sidra_point.pending; never looks
- *          like a @point
+ * @timeline: the timeline while it is in sidra_timeline.reqs; protected by sidra_vector.lock, and
+ *            by RCU from being freed
+ * @result: result of the request, 0 or -errno, once it has left sidra_timeline.reqs; never looks
+ *          like a @timeline
  */
-struct sidra_pending {
+struct sidra_uring_req {
 	struct list_head link;
 	u64 value;
 	union {
-		struct sidra_point *point;
+		struct sidra_timeline *timeline;
 		long result;
 	};
 };
 
-static inline u64 sidra_point_timeline(const struct sidra_point *point)
+static inline u64 sidra_timeline_value(const struct sidra_timeline *timeline)
 {
 	/* Output data of the packets is visible after it */
-	return smp_load_acquire(&point->state->timeline);
+	return smp_load_acquire(&timeline->state->timeline);
 }
 
-static inline u32 sidra_point_run_state(const struct sidra_point *point)
+static inline u32 sidra_timeline_run_state(const struct sidra_timeline *timeline)
 {
 	/* The fault record is complete after it */
-	return smp_load_acquire(&point->state->run_state);
+	return smp_load_acquire(&timeline->state->run_state);
 }
 
 /* Whether the timeline can advance no further without a reset of the queue. */
-static inline bool sidra_point_stopped(const struct sidra_point *point)
+static inline bool sidra_timeline_stopped(const struct sidra_timeline *timeline)
 {
-	u32 now = sidra_point_run_state(point);
+	u32 now = sidra_timeline_run_state(timeline);
 
 	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
 }
@@ -153,15 +154,15 @@ void sidra_vectors_init(struct sidra_device *sdev);
  * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before
  * it; -ECANCELED: it was dropped, or its epoch ended too long ago to be known.
  */
-int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value);
+int sidra_timeline_check(struct sidra_timeline *timeline, u32 epoch, u64 value);
 /*
  * Begins another epoch at @start, and wakes all waiters of the former one, in which packets before
  * @retired have retired. The chip does not write the state page meanwhile.
  */
-void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start);
+void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
 struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread);
-/* Frees the interrupts and ends periodic checks; every point has been detached. */
+/* Frees the interrupts and ends periodic checks; every timeline has been detached. */
 void sidra_irq_stop(struct sidra_device *sdev);
 /* Whether there are waiters that rely on interrupts. */
 bool sidra_irq_sleepers(const struct sidra_device *sdev);
@@ -171,56 +172,56 @@ void sidra_irq_hold(struct sidra_device *sdev);
 /* Clears it, and arms the chip for all waiters again after its reset. */
 void sidra_irq_resume(struct sidra_device *sdev);
 
-/* The caller sets @state, and @pending_slots and @pending_mask for a kernel queue. */
-void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue);
-/* Whoever frees the point has to wait for an RCU grace period, see sidra_pending_del(). */
-void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
+/* The caller sets @state, and @req_slots and @req_mask for a kernel queue. */
+void sidra_timeline_init(struct sidra_timeline *timeline, struct sidra_vector *vector, u32 slot,
+			 u32 queue);
+/* Whoever frees the timeline has to wait for an RCU grace period, see sidra_uring_req_del(). */
+void sidra_timeline_attach(struct sidra_device *sdev, struct sidra_timeline *timeline);
 /* Wakes all waiters. Afterwards another queue may get the number on the chip. May sleep. */
-void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_timeline_detach(struct sidra_device *sdev, struct sidra_timeline *timeline);
 /*
  * The queue has stopped, or a new epoch has begun: wakes all waiters of a point that it will not
  * reach.
  */
-void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_timeline_wake(struct sidra_device *sdev, struct sidra_timeline *timeline);
 
 /* The chip will load the queue again, and is armed for nothing: arms it for the waiters. */
-void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_timeline_loaded(struct sidra_device *sdev, struct sidra_timeline *timeline);
 
 /*
- * Adds a waiter; calls @fire before it returns if the value was reached or the point is not
+ * Adds a waiter; calls @fire before it returns if the value was reached or the timeline is not
  * attached.
  */
-void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+void sidra_waiter_add(struct sidra_device *sdev, struct sidra_timeline *timeline,
+		      struct sidra_waiter *waiter);
 /*
- * Removes a waiter. Returns whether it was still armed; then the caller owns it again, and @fire is
- * not called.
+ * Removes a waiter. Returns whether it was still queued; then the caller owns it again, and @fire
+ * is not called.
  */
-bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+bool sidra_waiter_del(struct sidra_device *sdev, struct sidra_timeline *timeline,
+		      struct sidra_waiter *waiter);
 /*
  * Removes and returns a waiter for this value of the current epoch that has this @fire; NULL: there
  * is none.
  */
-struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
-				 void (*fire)(struct sidra_arm *arm));
+struct sidra_waiter *sidra_waiter_take(struct sidra_device *sdev, struct sidra_timeline *timeline,
+				       u64 value, void (*fire)(struct sidra_waiter *waiter));
 
-/*
- * Adds a pending command; false if the point is not attached, as nothing would complete the
- * command.
- */
-bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point,
-		       struct sidra_pending *pending);
-/* Removes a pending command. Returns whether it was still queued; then the caller completes it. */
-bool sidra_pending_del(struct sidra_pending *pending);
-/* Removes and returns the command that waits for this value; NULL: there is none. */
-struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point,
-					 u64 value);
+/* Adds a request; false if the timeline is not attached, as nothing would complete the request. */
+bool sidra_uring_req_add(struct sidra_device *sdev, struct sidra_timeline *timeline,
+			 struct sidra_uring_req *req);
+/* Removes a request. Returns whether it was still queued; then the caller completes it. */
+bool sidra_uring_req_del(struct sidra_uring_req *req);
+/* Removes and returns the request that waits for this value; NULL: there is none. */
+struct sidra_uring_req *sidra_uring_req_take(struct sidra_device *sdev,
+					     struct sidra_timeline *timeline, u64 value);
 /*
  * Polls the timeline for about as long as an interrupt would take, so that short packets need none;
- * less often after polls that found nothing. Called before sidra_pending_arm(), by a task that can
- * be preempted.
+ * less often after polls that found nothing. Called before sidra_uring_req_arm(), by a task that
+ * can be preempted.
  */
-void sidra_pending_poll(struct sidra_point *point, u64 value);
-/* Arms the chip for pending commands, after the doorbell of their packets was rung. */
-void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_uring_req_poll(struct sidra_timeline *timeline, u64 value);
+/* Arms the chip for requests, after the doorbell of their packets was rung. */
+void sidra_uring_req_arm(struct sidra_device *sdev, struct sidra_timeline *timeline);
 
 #endif

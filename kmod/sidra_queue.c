@@ -34,13 +34,13 @@ static void sidra_queue_install(struct sidra_ctx *ctx, struct sidra_queue *queue
 		.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0),
 		.ring_log2 = queue->ring_log2,
 		.priority = queue->priority,
-		.vector = queue->point.vector->number,
-		.epoch = sidra_epochs_current(&queue->point.epochs),
+		.vector = queue->timeline.vector->number,
+		.epoch = sidra_epochs_current(&queue->timeline.epochs),
 	};
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
 			    offsetof(struct sidra_hw_queue, flags));
-	sidra_point_loaded(ctx->sdev, &queue->point);
+	sidra_timeline_loaded(ctx->sdev, &queue->timeline);
 }
 
 void sidra_queue_ring_all(struct sidra_ctx *ctx)
@@ -71,7 +71,7 @@ static int sidra_queue_reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *
 
 	sidra_entry_revoke(&entry->flags);
 	ret = sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
-			    sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
+			    sidra_epochs_current(&queue->timeline.epochs) | (u64)cause << 32);
 	sidra_queue_clear_entry(entry);
 	return ret;
 }
@@ -90,7 +90,7 @@ void sidra_fault_keep_latest(struct sidra_fault *latest, const struct sidra_faul
 /* Keeps its fault record for CONTEXT_QUERY. The chip no longer writes its state page. */
 static void sidra_queue_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
 {
-	sidra_fault_keep_latest(&ctx->fault, &queue->point.state->fault);
+	sidra_fault_keep_latest(&ctx->fault, &queue->timeline.state->fault);
 }
 
 /* Assigns an epoch that no other queue of the context has; never 0. */
@@ -104,16 +104,16 @@ static u32 sidra_queue_next_epoch(struct sidra_ctx *ctx)
 
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause)
 {
-	struct sidra_queue_state *state = queue->point.state;
+	struct sidra_queue_state *state = queue->timeline.state;
 	struct sidra_device *sdev = queue->sdev;
 
 	lockdep_assert_held(&sdev->reset_lock);
 	if (state->fault.cause == SIDRA_FAULT_NONE && cause != SIDRA_FAULT_NONE) {
 		struct sidra_fault fault = {
 			.clock_ns = sdev->stopped || sdev->link_gone ?
-				0 :
-				sidra_read64(sdev, SIDRA_REG_CLOCK),
-			.sequence = sidra_point_timeline(&queue->point),
+					    0 :
+					    sidra_read64(sdev, SIDRA_REG_CLOCK),
+			.sequence = sidra_timeline_value(&queue->timeline),
 			.context = queue->slot,
 			.queue = queue->number,
 			.cause = cause,
@@ -124,7 +124,7 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 				  0);
 	}
 	smp_store_release(&state->run_state, run_state);	/* after the fault record */
-	sidra_point_wake(sdev, &queue->point);
+	sidra_timeline_wake(sdev, &queue->timeline);
 	sidra_submit_fail(queue, -EIO);
 }
 
@@ -148,8 +148,8 @@ void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
  */
 static bool sidra_queue_is_at_sem_wait(const struct sidra_queue *queue)
 {
-	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) *
-		sizeof(union sidra_cmd);
+	u64 at = (sidra_timeline_value(&queue->timeline) & (sidra_queue_capacity(queue) - 1)) *
+		 sizeof(union sidra_cmd);
 	const union sidra_cmd *packet = page_address(queue->pages[at >> PAGE_SHIFT]) +
 		offset_in_page(at);
 
@@ -158,24 +158,24 @@ static bool sidra_queue_is_at_sem_wait(const struct sidra_queue *queue)
 
 bool sidra_queue_drained(const struct sidra_queue *queue)
 {
-	if (sidra_point_stopped(&queue->point) || !sidra_queue_unretired(queue))
+	if (sidra_timeline_stopped(&queue->timeline) || !sidra_queue_unretired(queue))
 		return true;
-	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) &&
-		sidra_queue_is_at_sem_wait(queue);
+	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->timeline.state->parked) &&
+	       sidra_queue_is_at_sem_wait(queue);
 }
 
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	queue->watch.stalled_checks = 0;
-	if (sidra_point_stopped(&queue->point)) {	/* it stays stopped until QUEUE_RESET */
+	if (sidra_timeline_stopped(&queue->timeline)) {	/* it stays stopped until QUEUE_RESET */
 		sidra_queue_clear_entry(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
-		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED) {
+		if (sidra_timeline_run_state(&queue->timeline) == SIDRA_QUEUE_STOPPED) {
 			/* Hides the suspend from its owner, who acquires the run state. */
-			smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_RUNNING);
+			smp_store_release(&queue->timeline.state->run_state, SIDRA_QUEUE_RUNNING);
 		}
-		sidra_queue_install(ctx, queue, sidra_point_timeline(&queue->point));
+		sidra_queue_install(ctx, queue, sidra_timeline_value(&queue->timeline));
 	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
 		sidra_submit_resume(queue);
@@ -218,8 +218,8 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	sidra_queue_unreserve(ctx, queue->number);
 	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
 	/* Read by its owner */
-	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);
-	sidra_point_detach(sdev, &queue->point);
+	smp_store_release(&queue->timeline.state->run_state, SIDRA_QUEUE_LOST);
+	sidra_timeline_detach(sdev, &queue->timeline);
 	sidra_submit_fini(queue);
 	sidra_use_end(&queue->use);
 	if (queue->ring_va) {
@@ -286,8 +286,8 @@ static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
 		queue->report_offset = queue->ring_size;
 		queue->ring_size += PAGE_ALIGN((u64)sizeof(struct sidra_report) << args->ring_log2);
 	}
-	sidra_point_init(&queue->point, sidra_irq_vector(sdev, ctx->slot * 7 + number), ctx->slot,
-			 number);
+	sidra_timeline_init(&queue->timeline, sidra_irq_vector(sdev, ctx->slot * 7 + number),
+			    ctx->slot, number);
 	sidra_submit_init(queue);
 	ret = sidra_queue_alloc_state(queue);
 	if (!ret)
@@ -296,13 +296,13 @@ static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
 	if (!ret && args->kind == SIDRA_QUEUE_USER)
 		ret = sidra_queue_bind_ring(ctx, queue);
 	if (!ret) {
-		queue->point.state->generation = ctx->generation;
-		queue->point.state->epoch = sidra_queue_next_epoch(ctx);
-		queue->point.state->timeline = args->start;
+		queue->timeline.state->generation = ctx->generation;
+		queue->timeline.state->epoch = sidra_queue_next_epoch(ctx);
+		queue->timeline.state->timeline = args->start;
 		queue->reserved = args->start;
 		queue->published = args->start;
 		*sidra_queue_index(queue) = args->start;
-		sidra_epochs_init(&queue->point.epochs, queue->point.state->epoch);
+		sidra_epochs_init(&queue->timeline.epochs, queue->timeline.state->epoch);
 		return queue;
 	}
 	sidra_queue_unmap_memory(queue);
@@ -325,8 +325,8 @@ static int sidra_queue_create(struct sidra_ctx *ctx, struct sidra_ioctl_queue_cr
 		sidra_queue_unreserve(ctx, number);
 		return PTR_ERR(queue);
 	}
-	sidra_point_attach(sdev, &queue->point);
-	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
+	sidra_timeline_attach(sdev, &queue->timeline);
+	sidra_use_begin(&queue->use, ctx->account, queue->timeline.state);
 	sidra_queue_install(ctx, queue, args->start);
 	/* Cannot fail: the entry is allocated */
 	xa_store(&ctx->queues, number, queue, GFP_KERNEL);
@@ -420,7 +420,7 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 	if (queue->kind == SIDRA_QUEUE_KERNEL) {
 		start = sidra_submit_reset(queue, epoch, &retired);
 	} else {
-		retired = sidra_point_timeline(&queue->point);
+		retired = sidra_timeline_value(&queue->timeline);
 		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
 		if (start - retired > sidra_queue_capacity(queue))
 			/* An impossible index: assume that nothing was queued */
@@ -478,10 +478,10 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	queue = ctx ? sidra_queue_find(ctx, args->queue) : NULL;
 	if (!queue)
 		return -ENOENT;
-	args->run_state = sidra_point_run_state(&queue->point);
-	args->timeline = sidra_point_timeline(&queue->point);
-	args->epoch = sidra_epochs_current(&queue->point.epochs);
-	args->progress = READ_ONCE(queue->point.state->progress);
+	args->run_state = sidra_timeline_run_state(&queue->timeline);
+	args->timeline = sidra_timeline_value(&queue->timeline);
+	args->epoch = sidra_epochs_current(&queue->timeline.epochs);
+	args->progress = READ_ONCE(queue->timeline.state->progress);
 	args->kind = queue->kind;
 	args->ring_log2 = queue->ring_log2;
 	args->priority = queue->priority;
@@ -489,7 +489,7 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	/* The index of a kernel queue is freed when it is destroyed. */
 	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ? READ_ONCE(queue->reserved) :
 							      READ_ONCE(*sidra_queue_index(queue));
-	if (sidra_point_stopped(&queue->point))
-		args->fault = queue->point.state->fault;
+	if (sidra_timeline_stopped(&queue->timeline))
+		args->fault = queue->timeline.state->fault;
 	return 0;
 }

@@ -20,7 +20,7 @@
  * struct sidra_queue - a queue; fields are constant where no lock is named
  * @ref: held by the context's table, by mappings, by jobs, and by calls that wait for it or submit
  *       to it
- * @rcu: frees the struct, see sidra_pending_del()
+ * @rcu: frees the struct, see sidra_uring_req_del()
  * @sdev: the device; open files and fences that refer to the queue keep it
  * @ctx_handle: handle of its context in the file
  * @slot: number of its context on the chip
@@ -42,7 +42,7 @@
  * @state_page: the state page, mapped for DMA until the queue is dropped
  * @state_bus: its bus address
  * @destroyed: the queue was destroyed; waits for it fail with -ENOENT
- * @point: timeline, waiters and interrupts
+ * @timeline: its value, waiters and interrupts
  * @watch: the watchdog's data
  * @use: device use, for the accounting of its file
  * @fence_lock: protects @fence_seqno, so that fences are numbered in ring order; taken before
@@ -78,7 +78,7 @@ struct sidra_queue {
 	struct page *state_page;
 	dma_addr_t state_bus;
 	bool destroyed;
-	struct sidra_point point;
+	struct sidra_timeline timeline;
 	struct sidra_queue_watch watch;
 	struct sidra_use use;
 
@@ -154,7 +154,7 @@ static inline u64 *sidra_queue_index(const struct sidra_queue *queue)
 /* Number of packets that have not retired, if the write index is valid. */
 static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 {
-	return READ_ONCE(*sidra_queue_index(queue)) - sidra_point_timeline(&queue->point);
+	return READ_ONCE(*sidra_queue_index(queue)) - sidra_timeline_value(&queue->timeline);
 }
 
 /*

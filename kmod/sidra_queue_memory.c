@@ -20,7 +20,7 @@ int sidra_queue_alloc_state(struct sidra_queue *queue)
 		queue->state_page = NULL;
 		return -ENOMEM;
 	}
-	queue->point.state = page_address(queue->state_page);
+	queue->timeline.state = page_address(queue->state_page);
 	return sidra_dma_bounced(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
 }
 
@@ -55,11 +55,11 @@ int sidra_queue_alloc_kernel_ring(struct sidra_queue *queue)
 	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus,
 					 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue),
-					      sizeof(*queue->point.pending_slots),
-					      GFP_KERNEL_ACCOUNT);
-	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
-	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
+	queue->timeline.req_slots = kvcalloc(sidra_queue_capacity(queue),
+					     sizeof(*queue->timeline.req_slots),
+					     GFP_KERNEL_ACCOUNT);
+	queue->timeline.req_mask = sidra_queue_capacity(queue) - 1;
+	return queue->ring && queue->index && queue->timeline.req_slots ? 0 : -ENOMEM;
 }
 
 void sidra_queue_unmap_memory(struct sidra_queue *queue)
@@ -88,7 +88,7 @@ void sidra_queue_release(struct kref *ref)
 	for (i = 0; i < queue->page_count; i++)
 		put_page(queue->pages[i]);
 	kvfree(queue->pages);
-	kvfree(queue->point.pending_slots);
+	kvfree(queue->timeline.req_slots);
 	if (queue->state_page)
 		put_page(queue->state_page);
 	kfree_rcu(queue, rcu);
@@ -96,10 +96,10 @@ void sidra_queue_release(struct kref *ref)
 
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)
 {
-	struct sidra_queue_state *state = queue->point.state;
+	struct sidra_queue_state *state = queue->timeline.state;
 
 	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
-	sidra_point_begin_epoch(&queue->point, epoch, retired, start);
+	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired, start);
 	memset(&state->fault, 0, sizeof(state->fault));
 	WRITE_ONCE(state->parked, 0);
 	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */

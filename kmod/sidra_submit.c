@@ -46,7 +46,7 @@ struct sidra_dep {
  * @lock: of @fence
  * @link: in sidra_queue.jobs, which holds a reference to the fence
  * @queue: its queue, with a reference
- * @arm: fires when the timeline reaches @value; holds a reference to the fence while armed
+ * @waiter: fires when the timeline reaches @value; holds a reference to the fence while queued
  * @epoch: epoch of @begin and @value
  * @begin: ring index of its first packet
  * @value: ring index behind its last packet
@@ -68,7 +68,7 @@ struct sidra_job {
 	spinlock_t lock;	/* Protects @fence. */
 	struct list_head link;
 	struct sidra_queue *queue;
-	struct sidra_arm arm;
+	struct sidra_waiter waiter;
 	u32 epoch;
 	u64 begin, value;
 	u64 limit_ns;
@@ -137,10 +137,10 @@ static void sidra_submit_kick_publish(struct sidra_queue *queue)
 		sidra_queue_put(queue);
 }
 
-static void sidra_submit_job_fire(struct sidra_arm *arm)
+static void sidra_submit_job_fire(struct sidra_waiter *waiter)
 {
-	struct sidra_job *job = container_of(arm, struct sidra_job, arm);
-	int result = sidra_point_check(&job->queue->point, job->epoch, job->value);
+	struct sidra_job *job = container_of(waiter, struct sidra_job, waiter);
+	int result = sidra_timeline_check(&job->queue->timeline, job->epoch, job->value);
 
 	sidra_submit_signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
 	sidra_submit_kick_publish(job->queue);	/* removes the job from the list */
@@ -169,7 +169,8 @@ static void sidra_submit_publish(struct sidra_queue *queue)
 
 	lockdep_assert_held(&queue->submit_lock);
 	/* The chip may have been stopped or removed. */
-	if (!queue->index || READ_ONCE(queue->sdev->stopped) || sidra_point_stopped(&queue->point))
+	if (!queue->index || READ_ONCE(queue->sdev->stopped) ||
+	    sidra_timeline_stopped(&queue->timeline))
 		return;
 	list_for_each_entry_safe(job, next, &queue->jobs, link) {
 		if (!smp_load_acquire(&job->ready)) {	/* pairs with the release after in_error */
@@ -205,8 +206,8 @@ static void sidra_submit_publish_put(struct sidra_queue *queue, bool poll)
 		published = queue->published;
 	}
 	if (poll)
-		sidra_pending_poll(&queue->point, published);
-	sidra_pending_arm(queue->sdev, &queue->point);
+		sidra_uring_req_poll(&queue->timeline, published);
+	sidra_uring_req_arm(queue->sdev, &queue->timeline);
 	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
 }
@@ -283,20 +284,20 @@ static void sidra_submit_watch(struct sidra_queue *queue)
 static u64 sidra_submit_free_slots(const struct sidra_queue *queue)
 {
 	u64 capacity = sidra_queue_capacity(queue),
-	    taken = queue->reserved - sidra_point_timeline(&queue->point);
+	    taken = queue->reserved - sidra_timeline_value(&queue->timeline);
 
 	return taken > capacity ? 0 : capacity - taken;
 }
 
 static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra_cmd *packets,
-				    u32 count, struct sidra_job *job, struct sidra_pending *pending,
+				    u32 count, struct sidra_job *job, struct sidra_uring_req *req,
 				    bool later, u64 *value, u32 *epoch)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
 	if (queue->destroyed)
 		return -ENOENT;
-	if (sidra_point_stopped(&queue->point))
+	if (sidra_timeline_stopped(&queue->timeline))
 		return -EIO;
 	if (count > capacity)
 		return -EINVAL;
@@ -304,22 +305,22 @@ static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
-	if (pending) {
-		pending->value = queue->reserved + count;
-		if (!sidra_pending_add(queue->sdev, &queue->point, pending))
+	if (req) {
+		req->value = queue->reserved + count;
+		if (!sidra_uring_req_add(queue->sdev, &queue->timeline, req))
 			return -ENOENT;
 	}
 	/* It cannot change meanwhile: a reset takes the lock. */
-	*epoch = sidra_epochs_current(&queue->point.epochs);
+	*epoch = sidra_epochs_current(&queue->timeline.epochs);
 	if (job) {
 		job->epoch = *epoch;
 		job->begin = queue->reserved;
 		job->value = queue->reserved + count;
-		job->arm.value = job->value;
-		job->arm.epoch = *epoch;
+		job->waiter.value = job->value;
+		job->waiter.epoch = *epoch;
 		dma_fence_get(&job->fence);	/* for the list */
 		list_add_tail(&job->link, &queue->jobs);
-		dma_fence_get(&job->fence);	/* for @arm */
+		dma_fence_get(&job->fence);	/* for @waiter */
 		sidra_submit_watch(queue);
 	}
 	queue->reserved += count;
@@ -331,25 +332,24 @@ static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra
 }
 
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
-			 struct sidra_job *job, struct sidra_pending *pending, u64 *value,
-			 u32 *epoch)
+			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value, u32 *epoch)
 {
 	struct sidra_device *sdev = queue->sdev;
 	bool later = sidra_submit_plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = sidra_submit_put_packets(queue, packets, count, job, pending, later, value,
+		ret = sidra_submit_put_packets(queue, packets, count, job, req, later, value,
 					       epoch);
 	if (ret)
 		return ret;
 	sidra_count(sdev, submits);
-	if (pending && !later) {
-		sidra_pending_poll(&queue->point, *value);
-		sidra_pending_arm(sdev, &queue->point);
+	if (req && !later) {
+		sidra_uring_req_poll(&queue->timeline, *value);
+		sidra_uring_req_arm(sdev, &queue->timeline);
 	}
 	if (job)
-		sidra_arm_add(sdev, &queue->point, &job->arm);
+		sidra_waiter_add(sdev, &queue->timeline, &job->waiter);
 	return 0;
 }
 
@@ -412,7 +412,7 @@ static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *j
 	list_for_each_entry_safe(job, next, jobs, link) {
 		sidra_submit_forget_deps(job);
 		sidra_submit_signal_job(job, error);
-		if (sidra_arm_del(queue->sdev, &queue->point, &job->arm))
+		if (sidra_waiter_del(queue->sdev, &queue->timeline, &job->waiter))
 			dma_fence_put(&job->fence);
 		dma_fence_put(&job->fence);
 	}
@@ -440,7 +440,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 		list_splice_init(&queue->jobs, &jobs);
 		start = queue->reserved;
 		queue->published = start;
-		*retired = sidra_point_timeline(&queue->point);
+		*retired = sidra_timeline_value(&queue->timeline);
 		sidra_queue_begin_epoch(queue, epoch, *retired, start);
 	}
 	sidra_submit_end_jobs(queue, &jobs, -ECANCELED);
@@ -649,8 +649,8 @@ static struct sidra_job *sidra_submit_alloc_job(struct drm_file *file,
 		return ERR_PTR(-ENOMEM);
 	sidra_count(queue->sdev, submit_allocations);
 	spin_lock_init(&job->lock);
-	job->arm.fire = sidra_submit_job_fire;
-	job->arm.sleeper = true;
+	job->waiter.fire = sidra_submit_job_fire;
+	job->waiter.sleeper = true;
 	job->limit_ns = args->limit_ns ?: (u64)job_timeout_ms * NSEC_PER_MSEC;
 	job->limit_ns = min_t(u64, job->limit_ns, (u64)job_timeout_ms * NSEC_PER_MSEC);
 	atomic_set(&job->waiting, 1);

@@ -9,7 +9,7 @@
 
 struct sidra_job;
 struct sidra_queue;
-struct sidra_pending;
+struct sidra_uring_req;
 
 void sidra_submit_init(struct sidra_queue *queue);
 /* Ends all jobs with an error, and all work items. The chip no longer runs the queue. */
@@ -37,11 +37,11 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately,
  * or when the task is unplugged. Returns the point of the timeline at which they have retired in
- * @value and @epoch. The queue takes its own references to @job. @pending may have been completed
+ * @value and @epoch. The queue takes its own references to @job. @req may have been completed
  * when this returns. Does not sleep. -EBUSY: the ring is full, and nothing was submitted.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
-			 struct sidra_job *job, struct sidra_pending *pending, u64 *value,
+			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value,
 			 u32 *epoch);
 
 #endif

@@ -3,7 +3,7 @@
  * io_uring commands. The SQE is read once, at entry, because user space may change it later. SUBMIT
  * never returns -EAGAIN: io_uring would issue it again from a worker thread, and commands would
  * lose their order. A waiting command is completed exactly once, by whoever removes its struct
- * sidra_arm or struct sidra_pending under sidra_vector.lock.
+ * sidra_waiter or struct sidra_uring_req under sidra_vector.lock.
  */
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
@@ -23,7 +23,7 @@
 
 /* A WAIT_VALUE command. */
 struct sidra_uring_wait {
-	struct sidra_arm arm;
+	struct sidra_waiter waiter;
 	struct sidra_queue *queue;	/* with a reference */
 	struct io_uring_cmd *cmd;
 	int result;
@@ -36,7 +36,7 @@ static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flag
 {
 	struct sidra_uring_wait *wait = sidra_uring_pdu_of(cmd)->wait;
 	int result = sidra_uring_outcome(wait->queue->sdev, wait->result);
-	u64 value = wait->arm.value;
+	u64 value = wait->waiter.value;
 
 	sidra_uring_pdu_of(cmd)->wait = NULL;
 	sidra_queue_put(wait->queue);
@@ -47,11 +47,11 @@ static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 SIDRA_TASK_WORK(finish_in_task, sidra_uring_finish)
 
-static void sidra_uring_fire(struct sidra_arm *arm)
+static void sidra_uring_fire(struct sidra_waiter *waiter)
 {
-	struct sidra_uring_wait *wait = container_of(arm, struct sidra_uring_wait, arm);
+	struct sidra_uring_wait *wait = container_of(waiter, struct sidra_uring_wait, waiter);
 
-	wait->result = sidra_point_check(&wait->queue->point, arm->epoch, arm->value);
+	wait->result = sidra_timeline_check(&wait->queue->timeline, waiter->epoch, waiter->value);
 	if (wait->result == -EINPROGRESS || wait->result == -EIO)
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
 	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
@@ -64,7 +64,7 @@ static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *
 
 	if (!epoch)
 		return -EINVAL;
-	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED)
+	if (sidra_timeline_check(&queue->timeline, epoch, value) == -ECANCELED)
 		return -ECANCELED;
 	wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 	if (!wait || !sidra_notification_get(sidra_uring_sfile_of(cmd))) {
@@ -73,20 +73,20 @@ static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *
 	}
 	wait->queue = sidra_queue_get(queue);
 	wait->cmd = cmd;
-	wait->arm.epoch = epoch;
-	wait->arm.value = value;
-	wait->arm.sleeper = true;
-	wait->arm.patient = true;
-	wait->arm.fire = sidra_uring_fire;
+	wait->waiter.epoch = epoch;
+	wait->waiter.value = value;
+	wait->waiter.sleeper = true;
+	wait->waiter.patient = true;
+	wait->waiter.fire = sidra_uring_fire;
 	sidra_uring_pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
+	sidra_waiter_add(queue->sdev, &queue->timeline, &wait->waiter);
 	/*
 	 * A reset between the check and the arming has not fired this one. The command may be
-	 * completed and freed by now, unless it was still armed.
+	 * completed and freed by now, unless it was still queued.
 	 */
-	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED &&
-	    sidra_arm_del(queue->sdev, &queue->point, &wait->arm)) {
+	if (sidra_timeline_check(&queue->timeline, epoch, value) == -ECANCELED &&
+	    sidra_waiter_del(queue->sdev, &queue->timeline, &wait->waiter)) {
 		wait->result = -ECANCELED;
 		sidra_uring_finish(cmd, issue_flags);
 	}
@@ -101,11 +101,10 @@ static int sidra_uring_cancel_one(struct io_uring_cmd *cmd, unsigned int issue_f
 	union sidra_uring_pdu *pdu = sidra_uring_pdu_of(cmd);
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
-		if (sidra_pending_del(&pdu->pending))
-			io_uring_cmd_done32(cmd, -ECANCELED, pdu->pending.value, issue_flags);
-	} else if (pdu->wait &&
-		   sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point,
-				 &pdu->wait->arm)) {
+		if (sidra_uring_req_del(&pdu->req))
+			io_uring_cmd_done32(cmd, -ECANCELED, pdu->req.value, issue_flags);
+	} else if (pdu->wait && sidra_waiter_del(pdu->wait->queue->sdev,
+						 &pdu->wait->queue->timeline, &pdu->wait->waiter)) {
 		pdu->wait->result = -ECANCELED;
 		sidra_uring_finish(cmd, issue_flags);
 	}
@@ -119,23 +118,24 @@ static int sidra_uring_cancel_one(struct io_uring_cmd *cmd, unsigned int issue_f
 static int sidra_uring_cancel_value(struct sidra_queue *queue, u64 value)
 {
 	struct sidra_device *sdev = queue->sdev;
-	struct sidra_pending *pending;
-	struct sidra_arm *arm;
+	struct sidra_uring_req *req;
+	struct sidra_waiter *waiter;
 	int count = 0;
 
 	/* One at a time, and no more than can exist when the call begins. */
 	while (count < SIDRA_NOTIFICATIONS_MAX &&
-	       (arm = sidra_arm_take(sdev, &queue->point, value, sidra_uring_fire))) {
-		struct sidra_uring_wait *wait = container_of(arm, struct sidra_uring_wait, arm);
+	       (waiter = sidra_waiter_take(sdev, &queue->timeline, value, sidra_uring_fire))) {
+		struct sidra_uring_wait *wait =
+			container_of(waiter, struct sidra_uring_wait, waiter);
 
 		wait->result = -ECANCELED;
 		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 		count++;
 	}
-	pending = sidra_pending_take(sdev, &queue->point, value);
-	if (pending) {
-		pending->result = -ECANCELED;
-		sidra_pending_complete(pending);
+	req = sidra_uring_req_take(sdev, &queue->timeline, value);
+	if (req) {
+		req->result = -ECANCELED;
+		sidra_uring_req_complete(req);
 		count++;
 	}
 	return count ?: -ENOENT;
@@ -158,7 +158,7 @@ static int sidra_uring_read_fixed(struct io_uring_cmd *cmd, u64 address, u32 byt
 static int sidra_uring_submit(struct io_uring_cmd *cmd, struct sidra_queue *queue,
 			      const union sidra_cmd *packets, u32 count, unsigned int issue_flags)
 {
-	struct sidra_pending *pending = &sidra_uring_pdu_of(cmd)->pending;
+	struct sidra_uring_req *req = &sidra_uring_pdu_of(cmd)->req;
 	u64 value;
 	u32 epoch;
 	int ret;
@@ -166,10 +166,10 @@ static int sidra_uring_submit(struct io_uring_cmd *cmd, struct sidra_queue *queu
 	ret = sidra_submit_check(packets, count);
 	if (ret)
 		return ret;
-	*pending = (struct sidra_pending){};
+	*req = (struct sidra_uring_req){};
 	/* Not later: once it is queued, it may complete at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	ret = sidra_submit_packets(queue, packets, count, NULL, pending, &value, &epoch);
+	ret = sidra_submit_packets(queue, packets, count, NULL, req, &value, &epoch);
 	if (ret)
 		io_uring_cmd_done32(cmd, ret, 0, issue_flags);
 	return -EIOCBQUEUED;

@@ -14,11 +14,11 @@ struct sidra_uring_wait;
 
 /**
  * union sidra_uring_pdu - the driver's part of a command
- * @pending: of a SUBMIT
+ * @req: of a SUBMIT
  * @wait: of a WAIT_VALUE
  */
 union sidra_uring_pdu {
-	struct sidra_pending pending;
+	struct sidra_uring_req req;
 	struct sidra_uring_wait *wait;
 };
 
@@ -27,9 +27,9 @@ static inline union sidra_uring_pdu *sidra_uring_pdu_of(struct io_uring_cmd *cmd
 	return io_uring_cmd_to_pdu(cmd, union sidra_uring_pdu);
 }
 
-static inline struct io_uring_cmd *sidra_uring_cmd_of(struct sidra_pending *pending)
+static inline struct io_uring_cmd *sidra_uring_cmd_of(struct sidra_uring_req *req)
 {
-	return container_of((u8 *)pending, struct io_uring_cmd, pdu[0]);
+	return container_of((u8 *)req, struct io_uring_cmd, pdu[0]);
 }
 
 static inline struct sidra_file *sidra_uring_sfile_of(struct io_uring_cmd *cmd)
@@ -49,11 +49,11 @@ static inline int sidra_uring_outcome(const struct sidra_device *sdev, int resul
 }
 
 /*
- * Completes SUBMITs that have left sidra_point.pending, with an error if their value was not
+ * Completes SUBMITs that have left sidra_timeline.reqs, with an error if their value was not
  * reached; consumes the list. Under sidra_vector.lock.
  */
-void sidra_pending_complete_all(const struct sidra_point *point, struct list_head *list);
+void sidra_uring_req_complete_all(const struct sidra_timeline *timeline, struct list_head *list);
 /* Completes one, whose result is set. */
-void sidra_pending_complete(struct sidra_pending *pending);
+void sidra_uring_req_complete(struct sidra_uring_req *req);
 
 #endif

@@ -25,7 +25,7 @@
 
 /* ---- WAIT ---- */
 
-struct waiter {
+struct sleeper {
 	struct task_struct *task;
 	bool woken;
 };
@@ -34,8 +34,8 @@ struct item {
 	struct sidra_queue *queue;
 	u64 value;
 	u32 epoch;
-	struct sidra_arm arm;
-	struct waiter *waiter;
+	struct sidra_waiter waiter;
+	struct sleeper *sleeper;
 };
 
 /* 0: the point was reached; -EINPROGRESS: not yet; any other error: it never will be. */
@@ -43,7 +43,7 @@ static int sidra_wait_state_of(const struct item *item)
 {
 	/* Before the run state, which becomes LOST later */
 	bool destroyed = smp_load_acquire(&item->queue->destroyed);
-	int state = sidra_point_check(&item->queue->point, item->epoch, item->value);
+	int state = sidra_timeline_check(&item->queue->timeline, item->epoch, item->value);
 
 	/* The queue may have been destroyed since, and be LOST for that reason. */
 	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT :
@@ -77,41 +77,41 @@ static int sidra_wait_check_items(const struct item *items, u32 count, bool all,
 	return ret ?: -EAGAIN;
 }
 
-static void sidra_wait_wake(struct sidra_arm *arm)
+static void sidra_wait_wake(struct sidra_waiter *waiter)
 {
-	struct item *item = container_of(arm, struct item, arm);
+	struct item *item = container_of(waiter, struct item, waiter);
 
-	WRITE_ONCE(item->waiter->woken, true);
-	wake_up_process(item->waiter->task);
+	WRITE_ONCE(item->sleeper->woken, true);
+	wake_up_process(item->sleeper->task);
 }
 
 /* Sleeps until a waiter was fired or the time @until; returns 1, 0, or -ERESTARTSYS. */
-static int sidra_wait_sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
-				  bool all, u64 until)
+static int sidra_wait_sleep_queued(struct sidra_device *sdev, struct item *items, u32 count,
+				   bool all, u64 until)
 {
-	struct waiter waiter = { .task = current };
+	struct sleeper sleeper = { .task = current };
 	ktime_t expires = ns_to_ktime(min_t(u64, until, KTIME_MAX));
 	u32 i, index;
 
 	for (i = 0; i < count; i++) {
-		items[i].waiter = &waiter;
-		items[i].arm = (struct sidra_arm){ .value = items[i].value,
-						   .epoch = items[i].epoch,
-						   .fire = sidra_wait_wake };
+		items[i].sleeper = &sleeper;
+		items[i].waiter = (struct sidra_waiter){ .value = items[i].value,
+							 .epoch = items[i].epoch,
+							 .fire = sidra_wait_wake };
 		if (sidra_wait_state_of(&items[i]))
-			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
+			sidra_waiter_add(sdev, &items[i].queue->timeline, &items[i].waiter);
 	}
 	set_current_state(TASK_INTERRUPTIBLE);
-	if (!READ_ONCE(waiter.woken) &&
+	if (!READ_ONCE(sleeper.woken) &&
 	    sidra_wait_check_items(items, count, all, &index) == -EAGAIN &&
 	    !signal_pending(current))
 		schedule_hrtimeout_range(&expires, 50 * NSEC_PER_USEC, HRTIMER_MODE_ABS);
 	__set_current_state(TASK_RUNNING);
 	for (i = 0; i < count; i++)
-		sidra_arm_del(sdev, &items[i].queue->point, &items[i].arm);
+		sidra_waiter_del(sdev, &items[i].queue->timeline, &items[i].waiter);
 	if (signal_pending(current))
 		return -ERESTARTSYS;
-	return READ_ONCE(waiter.woken) ? 1 : 0;
+	return READ_ONCE(sleeper.woken) ? 1 : 0;
 }
 
 static int sidra_wait_wait(struct sidra_device *sdev, struct item *items,
@@ -130,8 +130,8 @@ static int sidra_wait_wait(struct sidra_device *sdev, struct item *items,
 		now = args->deadline ? ktime_get_ns() : 0;
 		if (!args->deadline || now >= args->deadline)
 			return -ETIMEDOUT;
-		ret = sidra_wait_sleep_armed(sdev, items, args->count, all,
-					     min(args->deadline, now + RECHECK_NS));
+		ret = sidra_wait_sleep_queued(sdev, items, args->count, all,
+					      min(args->deadline, now + RECHECK_NS));
 		if (ret < 0)
 			return sidra_wait_check_items(items, args->count, all, &args->index) == 0 ?
 				0 :
@@ -214,7 +214,7 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 /* ---- ARM ---- */
 
 struct event {
-	struct sidra_arm arm;
+	struct sidra_waiter waiter;
 	struct eventfd_ctx *ctx;
 	/* Valid: closing the file first destroys its contexts, and so fires all events */
 	struct sidra_file *sfile;
@@ -227,9 +227,9 @@ static void sidra_wait_free_event(struct event *event)
 	kfree(event);
 }
 
-static void sidra_wait_signal_event(struct sidra_arm *arm)
+static void sidra_wait_signal_event(struct sidra_waiter *waiter)
 {
-	struct event *event = container_of(arm, struct event, arm);
+	struct event *event = container_of(waiter, struct event, waiter);
 
 	eventfd_signal(event->ctx);
 	sidra_wait_free_event(event);
@@ -242,14 +242,14 @@ static void sidra_wait_signal_event(struct sidra_arm *arm)
 static void sidra_wait_cancel_events(struct sidra_device *sdev, struct sidra_queue *queue,
 				     u64 value)
 {
-	struct sidra_arm *arm;
+	struct sidra_waiter *waiter;
 	unsigned int i;
 
 	for (i = 0; i < SIDRA_NOTIFICATIONS_MAX; i++) {
-		arm = sidra_arm_take(sdev, &queue->point, value, sidra_wait_signal_event);
-		if (!arm)
+		waiter = sidra_waiter_take(sdev, &queue->timeline, value, sidra_wait_signal_event);
+		if (!waiter)
 			break;
-		sidra_wait_free_event(container_of(arm, struct event, arm));
+		sidra_wait_free_event(container_of(waiter, struct event, waiter));
 	}
 }
 
@@ -269,7 +269,7 @@ static struct event *sidra_wait_create_event(struct sidra_file *sfile, s32 fd, u
 	}
 	event->ctx = ctx;
 	event->sfile = sfile;
-	event->arm = (struct sidra_arm){
+	event->waiter = (struct sidra_waiter){
 		.value = value,
 		.epoch = epoch,
 		.sleeper = true,
@@ -302,15 +302,15 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		sidra_wait_cancel_events(sdev, queue, args->value);
 		return 0;
 	}
-	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED)
+	if (sidra_timeline_check(&queue->timeline, args->epoch, args->value) == -ECANCELED)
 		return -ECANCELED;
 	event = sidra_wait_create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
-	sidra_arm_add(sdev, &queue->point, &event->arm);
+	sidra_waiter_add(sdev, &queue->timeline, &event->waiter);
 	/* A reset between the check and the arming has not fired this one. */
-	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED &&
-	    sidra_arm_del(sdev, &queue->point, &event->arm)) {
+	if (sidra_timeline_check(&queue->timeline, args->epoch, args->value) == -ECANCELED &&
+	    sidra_waiter_del(sdev, &queue->timeline, &event->waiter)) {
 		sidra_wait_free_event(event);
 		return -ECANCELED;
 	}

@@ -25,17 +25,17 @@ MODULE_PARM_DESC(queue_timeout_ms,
 /* Run state IDLE means that the chip has not loaded the queue yet. */
 static bool sidra_watch_has_work(struct sidra_queue *queue)
 {
-	u32 state = sidra_point_run_state(&queue->point);
+	u32 state = sidra_timeline_run_state(&queue->timeline);
 
 	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) &&
-		!READ_ONCE(queue->point.state->parked) && sidra_queue_unretired(queue);
+	       !READ_ONCE(queue->timeline.state->parked) && sidra_queue_unretired(queue);
 }
 
 /* Whether the queue has work and made no progress since the last check. */
 static bool sidra_watch_stands_still(struct sidra_queue *queue)
 {
 	struct sidra_queue_watch *watch = &queue->watch;
-	u64 progress = READ_ONCE(queue->point.state->progress);
+	u64 progress = READ_ONCE(queue->timeline.state->progress);
 
 	if (sidra_watch_has_work(queue) && progress == watch->progress)
 		return true;
@@ -74,10 +74,10 @@ static bool sidra_watch_overdue(struct sidra_queue *queue)
  */
 static bool sidra_watch_plausible(struct sidra_queue *queue)
 {
-	u64 timeline = sidra_point_timeline(&queue->point);
+	u64 retired = sidra_timeline_value(&queue->timeline);
 
-	return sidra_point_run_state(&queue->point) <= SIDRA_QUEUE_LOST &&
-	       (queue->kind != SIDRA_QUEUE_KERNEL || timeline <= READ_ONCE(queue->reserved));
+	return sidra_timeline_run_state(&queue->timeline) <= SIDRA_QUEUE_LOST &&
+	       (queue->kind != SIDRA_QUEUE_KERNEL || retired <= READ_ONCE(queue->reserved));
 }
 
 /* Whether a queue has work and stands still, and whether one has moved. */
@@ -92,11 +92,11 @@ static void sidra_watch_check_queue(struct sidra_ctx *ctx, struct sidra_queue *q
 	u64 before = queue->watch.progress;
 	bool still;
 
-	if (!sidra_watch_plausible(queue) && !sidra_point_stopped(&queue->point)) {
+	if (!sidra_watch_plausible(queue) && !sidra_timeline_stopped(&queue->timeline)) {
 		drm_warn(&sdev->drm,
 			 "queue %u of context %u: impossible state %u or position %llu: stopped\n",
-			 queue->number, queue->slot, sidra_point_run_state(&queue->point),
-			 sidra_point_timeline(&queue->point));
+			 queue->number, queue->slot, sidra_timeline_run_state(&queue->timeline),
+			 sidra_timeline_value(&queue->timeline));
 		sidra_queue_time_out(ctx, queue);
 		return;
 	}

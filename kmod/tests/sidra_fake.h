@@ -64,11 +64,11 @@ static void fake_end(void *data)
  * A queue on vector 1. Its patience does not end during a test, because its timer is already
  * running for an hour.
  */
-static __maybe_unused void fake_point_init(struct sidra_device *sdev, struct sidra_point *point,
-					   u32 slot, u32 queue)
+static __maybe_unused void fake_timeline_init(struct sidra_device *sdev,
+					      struct sidra_timeline *timeline, u32 slot, u32 queue)
 {
-	sidra_point_init(point, &sdev->vectors[1], slot, queue);
-	hrtimer_start(&point->patience, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
+	sidra_timeline_init(timeline, &sdev->vectors[1], slot, queue);
+	hrtimer_start(&timeline->patience, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
 }
 
 /*

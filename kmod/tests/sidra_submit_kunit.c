@@ -16,7 +16,7 @@ static void end_queue(void *data)
 	struct sidra_queue *queue = data;
 
 	queue->destroyed = true;
-	sidra_point_detach(queue->sdev, &queue->point);
+	sidra_timeline_detach(queue->sdev, &queue->timeline);
 	sidra_submit_fini(queue);
 	sidra_queue_put(queue);
 	rcu_barrier();	/* for the callbacks that free jobs */
@@ -39,12 +39,12 @@ static struct bench *start(struct kunit *test)
 	queue->ring_log2 = LOG2;
 	queue->ring = kunit_kcalloc(test, PLACES, sizeof(*queue->ring), GFP_KERNEL);
 	queue->index = kunit_kzalloc(test, sizeof(*queue->index), GFP_KERNEL);
-	queue->point.state = kunit_kzalloc(test, sizeof(*queue->point.state), GFP_KERNEL);
-	KUNIT_ASSERT_TRUE(test, queue->ring && queue->index && queue->point.state);
-	fake_point_init(bench->sdev, &queue->point, queue->slot, queue->number);
-	sidra_epochs_init(&queue->point.epochs, 1);
+	queue->timeline.state = kunit_kzalloc(test, sizeof(*queue->timeline.state), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, queue->ring && queue->index && queue->timeline.state);
+	fake_timeline_init(bench->sdev, &queue->timeline, queue->slot, queue->number);
+	sidra_epochs_init(&queue->timeline.epochs, 1);
 	sidra_submit_init(queue);
-	sidra_point_attach(bench->sdev, &queue->point);
+	sidra_timeline_attach(bench->sdev, &queue->timeline);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_queue, queue), 0);
 	return bench;
 }
@@ -65,8 +65,8 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 /* Sets the timeline, as if the chip had retired the packets before it. */
 static void reach(struct bench *bench, u64 timeline)
 {
-	bench->queue->point.state->timeline = timeline;
-	sidra_point_loaded(bench->sdev, &bench->queue->point);
+	bench->queue->timeline.state->timeline = timeline;
+	sidra_timeline_loaded(bench->sdev, &bench->queue->timeline);
 	flush_workqueue(bench->sdev->fence_wq);
 }
 
@@ -104,8 +104,8 @@ static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
 	KUNIT_ASSERT_NOT_NULL(test, job);
 	KUNIT_ASSERT_TRUE(test, try_module_get(THIS_MODULE));
 	spin_lock_init(&job->lock);
-	job->arm.fire = sidra_submit_job_fire;
-	job->arm.sleeper = true;
+	job->waiter.fire = sidra_submit_job_fire;
+	job->waiter.sleeper = true;
 	job->limit_ns = NSEC_PER_SEC;
 	atomic_set(&job->waiting, 1);
 	if (dep)
@@ -146,7 +146,7 @@ static void submit_is_full_exactly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench->queue->ring[0].hdr.cookie, 0);
 	KUNIT_EXPECT_EQ(test, put(bench, 3, 8, NULL), 0);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, PLACES + 3);
-	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
+	bench->queue->timeline.state->run_state = SIDRA_QUEUE_FAULTED;
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -EIO);
 	bench->queue->destroyed = true;
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -ENOENT);
@@ -192,7 +192,7 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
 	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID,
 			    "the queue stops at the job");
-	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
+	bench->queue->timeline.state->run_state = SIDRA_QUEUE_FAULTED;
 	reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
 	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO,
@@ -244,16 +244,15 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 {
 	struct bench *bench = start(test);
-	struct sidra_pending *pending = kunit_kzalloc(test, sizeof(*pending), GFP_KERNEL);
+	struct sidra_uring_req *req = kunit_kzalloc(test, sizeof(*req), GFP_KERNEL);
 	union sidra_cmd packet = {};
 	u64 value;
 	u32 epoch;
 
-	KUNIT_ASSERT_NOT_NULL(test, pending);
-	sidra_point_detach(bench->sdev, &bench->queue->point);
+	KUNIT_ASSERT_NOT_NULL(test, req);
+	sidra_timeline_detach(bench->sdev, &bench->queue->timeline);
 	KUNIT_EXPECT_EQ(test,
-			sidra_submit_packets(bench->queue, &packet, 1, NULL, pending, &value,
-					     &epoch),
+			sidra_submit_packets(bench->queue, &packet, 1, NULL, req, &value, &epoch),
 			-ENOENT);
 	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
 }
