@@ -265,9 +265,10 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0);
 	if (!ctx->lost)
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
+	sidra_ctx_drop_all(ctx);
+	/* Until here the address space stays: its rings were mapped there */
 	scoped_guard(mutex, &ctx->vm->lock)
 		list_del(&ctx->vm_link);
-	sidra_ctx_drop_all(ctx);
 	sidra_ctx_free_tables(ctx);
 	sidra_ctx_leave_slot(ctx);	/* last: no command of this context names it any more */
 	sidra_account_contexts(ctx->account, -1);
@@ -281,8 +282,8 @@ void sidra_ctx_destroy_all(struct sidra_file *sfile)
 	struct sidra_ctx *ctx;
 	unsigned long handle;
 
-	guard(rwsem_read)(&sdev->reset_lock);
 	xa_for_each(&sfile->ctxs, handle, ctx) {
+		guard(rwsem_read)(&sdev->reset_lock);
 		scoped_guard(mutex, &ctx->lock)
 			sidra_ctx_destroy(ctx);
 		xa_erase(&sfile->ctxs, handle);
