@@ -74,10 +74,10 @@ static void sidra_coredump_put_context(struct seq_buf *text, struct sidra_ctx *c
 		       ctx->generation);
 	sidra_coredump_put_fault(text, &ctx->fault);
 	xa_for_each(&ctx->queues, number, queue) {
-		/* Another call may destroy it meanwhile, but not its memory */
 		struct sidra_queue *held __free(sidra_queue) = sidra_queue_find(ctx, number);
 
-		if (held)
+		/* Who destroys it takes the lock of the dump before its memory goes */
+		if (held && !smp_load_acquire(&held->destroyed))
 			sidra_coredump_put_queue(text, held);
 	}
 }
@@ -190,3 +190,7 @@ void sidra_coredump_fini(struct sidra_device *sdev)
 	dev_coredump_put(&sdev->pdev->dev);
 	vfree(sdev->coredump.text);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_coredump_kunit.c"
+#endif

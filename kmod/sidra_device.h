@@ -14,7 +14,7 @@
  *   reset_lock > sidra_l3.range_lock > sidra_chip.admin_lock
  *   sidra_chip.admin_lock > sidra_device.master_lock > sidra_queue.submit_lock >
  *     sidra_vector.lock > sidra_job.lock
- *   sidra_chip.admin_lock > sidra_coredump.lock > sidra_device.ctxs_lock
+ *   sidra_ctx.lock, sidra_chip.admin_lock > sidra_coredump.lock > sidra_device.ctxs_lock
  *   sidra_queue.fence_lock > sidra_queue.submit_lock
  *   sidra_bo.dma_lock, sidra_vm.lock > sidra_device.bo_lock > dma_resv
  *   reset_lock > sidra_peers.lock > dma_resv

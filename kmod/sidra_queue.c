@@ -226,7 +226,9 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		guard(mutex)(&ctx->vm->lock);
 		sidra_mmu_unmap(ctx->vm, queue->ring_va, queue->ring_size);
 	}
-	sidra_queue_unmap_memory(queue);
+	/* A dump reads ring and index */
+	scoped_guard(mutex, &sdev->coredump.lock)
+		sidra_queue_unmap_memory(queue);
 	sidra_queue_put(queue);
 }
 
