@@ -115,8 +115,8 @@ int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 {
 	struct sidra_ioctl_vm_create *args = data;
 	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_vm *vm, *held __free(sidra_vm) = NULL;
 	struct sidra_device *sdev = to_sidra(drm);
-	struct sidra_vm *vm;
 	int ret;
 
 	args->vm = 0;
@@ -129,6 +129,8 @@ int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	vm = sidra_vm_create(sdev);
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
+	/* Another thread may guess its handle and destroy it */
+	held = sidra_vm_get(vm);
 	ret = sidra_vm_publish(sfile, vm);
 	if (ret) {
 		sidra_mmu_fini(vm);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Address spaces that contexts share, addresses that the caller chooses, and a queue that continues a former one.
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <memory>
+#include <thread>
 
 #include "node.h"
 
@@ -65,6 +68,49 @@ TEST_F(Vm, OutlivesOneOfItsContexts) {
         ASSERT_EQ(queue.wait(queue.push(copy(buffer.va + 16, buffer.va, 8))), 0) << round;
         ASSERT_EQ(buffer.words[2], round);
     }
+}
+
+// Another thread ends the address space as soon as it may: not before the context has let go of its ring.
+TEST_F(Vm, EndsAfterItsLastContext) {
+    Node node;
+    for (int round = 0; round < rounds(50, 5'000); round++) {
+        const uint32_t vm = create_vm(node);
+        auto context = std::make_unique<Context>(node, vm);
+        const Queue queue(*context, SIDRA_QUEUE_USER);
+        std::atomic<int> error{-EBUSY};
+        std::thread other([&] {
+            sidra_ioctl_vm destroy{vm, 0};
+            while (error == -EBUSY) error = node.call(SIDRA_IOCTL_VM_DESTROY, destroy);
+        });
+        context.reset();
+        other.join();
+        ASSERT_EQ(error, 0) << round;
+    }
+}
+
+// Handles can be guessed, so another thread may end an address space before VM_CREATE has returned it.
+TEST_F(Vm, MayEndBeforeItsCreatorKnowsIt) {
+    Node node;
+    std::atomic<uint32_t> next{create_vm(node) + 1};
+    std::atomic<bool> stop{false};
+    uint64_t guessed = 0;
+    std::thread other([&] {
+        while (!stop) {
+            sidra_ioctl_vm destroy{next, 0};
+            guessed += node.call(SIDRA_IOCTL_VM_DESTROY, destroy) == 0;
+        }
+    });
+    for (int round = 0; round < rounds(200, 20'000); round++) {
+        const uint32_t vm = create_vm(node);
+        EXPECT_EQ(vm, next);
+        sidra_ioctl_vm destroy{vm, 0};
+        const int error = node.call(SIDRA_IOCTL_VM_DESTROY, destroy);
+        EXPECT_TRUE(error == 0 || error == -ENOENT) << error;
+        next = vm + 1;
+    }
+    stop = true;
+    other.join();
+    std::printf("%llu of them ended by the other thread\n", static_cast<unsigned long long>(guessed));
 }
 
 TEST_F(Vm, OfOthersDoesNotExist) {
