@@ -29,8 +29,10 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 
 	lockdep_assert_held(&sdev->reset_lock);
 	lockdep_assert_held(&chip->admin_lock);
-	if (sdev->stopped || READ_ONCE(sdev->isolated))
+	if (sdev->stopped)
 		return -ENODEV;
+	if (READ_ONCE(sdev->isolated))
+		return -EIO;	/* a reset follows */
 	if (++chip->admin_tag == 0)
 		chip->admin_tag = 1;
 	chip->admin_op = op;

@@ -17,7 +17,8 @@ int sidra_admin_await_turn(struct sidra_device *sdev);
 
 /*
  * Executes an admin command; the caller holds sidra_chip.admin_lock. Returns enum
- * sidra_admin_result, or -ETIMEDOUT, -EBUSY (an earlier command has not ended) or -ENODEV.
+ * sidra_admin_result, or -ETIMEDOUT, -EBUSY (an earlier command has not ended), -EIO (the device
+ * is isolated, and will be reset) or -ENODEV.
  */
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 

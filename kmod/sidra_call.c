@@ -22,21 +22,27 @@ static void __no_context_analysis sidra_call_up(const struct sidra_locked *locke
 		up_read(lock);
 }
 
-/* Takes the second lock; on failure releases the first. */
 static int __no_context_analysis sidra_call_lock_second(const struct sidra_locked *locked)
 {
-	int ret = locked->lock ? mutex_lock_killable(locked->lock) : 0;
+	return locked->lock ? mutex_lock_killable(locked->lock) : 0;
+}
 
-	if (ret)
-		sidra_call_up(locked);
-	return ret;
+static void __no_context_analysis sidra_call_unlock_second(const struct sidra_locked *locked)
+{
+	if (locked->lock)
+		mutex_unlock(locked->lock);
 }
 
 struct sidra_locked sidra_lock(struct sidra_device *sdev, struct mutex *lock)
 {
 	struct sidra_locked locked = { .sdev = sdev, .lock = lock };
 
-	locked.error = sidra_call_down(&locked) ?: sidra_call_lock_second(&locked);
+	locked.error = sidra_call_down(&locked);
+	if (locked.error)
+		return locked;
+	locked.error = sidra_call_lock_second(&locked);
+	if (locked.error)
+		sidra_call_up(&locked);
 	return locked;
 }
 
@@ -53,8 +59,7 @@ void sidra_unlock(const struct sidra_locked *locked)
 {
 	if (locked->error)
 		return;
-	if (locked->lock)
-		mutex_unlock(locked->lock);
+	sidra_call_unlock_second(locked);
 	sidra_call_up(locked);
 	/* If a signal ends the wait, the call has still done what it returns. */
 	sidra_call_wait_for_recovery(locked->sdev);
@@ -114,11 +119,15 @@ struct sidra_locked sidra_begin_call(struct sidra_device *sdev, struct mutex *lo
 			sidra_call_down(&locked);
 		if (locked.error)
 			return locked;
-		locked.error = sidra_call_check(sdev);
-		if (locked.error)
+		locked.error = sidra_call_check(sdev) ?: sidra_call_lock_second(&locked);
+		if (locked.error) {
 			sidra_call_up(&locked);
+		} else if (READ_ONCE(sdev->recovery.requested)) {
+			/* Who had the lock has found out that the chip does not answer */
+			sidra_call_unlock_second(&locked);
+			sidra_call_up(&locked);
+			locked.error = -EAGAIN;
+		}
 	} while (locked.error == -EAGAIN);
-	if (!locked.error)
-		locked.error = sidra_call_lock_second(&locked);
 	return locked;
 }

@@ -101,6 +101,8 @@ static void sidra_recovery_lose_failed(struct sidra_device *sdev)
 
 		if (!ctx || !ctx->failed || ctx->lost)
 			continue;
+		/* Again: CONTEXT_RECOVER may have made it valid meanwhile */
+		sidra_entry_revoke(&sdev->ctx_table[slot].flags);
 		sidra_ctx_revoke(ctx);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_TIMEOUT);
 		sidra_event_context_lost(sdev, slot, SIDRA_FAULT_TIMEOUT);

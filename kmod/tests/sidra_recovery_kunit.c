@@ -266,7 +266,7 @@ static void chip_admin_gives_up(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO);
 		KUNIT_EXPECT_TRUE(test, sdev->isolated);
 		KUNIT_EXPECT_FALSE(test, chip->fake->command & PCI_COMMAND_MASTER);
-		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -ENODEV,
+		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO,
 				    "no command reaches a device that is isolated");
 		KUNIT_EXPECT_EQ(test, sidra_recover(sdev), 0);
 	}
