@@ -188,6 +188,9 @@ static void sidra_debugfs_show_page_tables(struct seq_file *m, struct sidra_ctx 
 {
 	seq_printf(m, "context %u\n", ctx->slot);
 	guard(mutex)(&ctx->vm->lock);
+	/* A CONTEXT_CREATE that failed leaves a context without one */
+	if (ctx->vm->dead)
+		return;
 	sidra_ptab_runs(&ctx->vm->ptab, sidra_debugfs_show_run, m);
 }
 
