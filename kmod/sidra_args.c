@@ -28,9 +28,9 @@ int sidra_args_return(u64 to, u32 *user_size, const void *from, size_t size)
 	return to ? sidra_args_write(to, room, from, size) : 0;
 }
 
-int sidra_args_stride(u32 stride, size_t size)
+int sidra_args_stride(u32 stride, size_t first_size)
 {
-	return stride < size || stride > SIDRA_STRIDE_MAX ? -EINVAL : 0;
+	return stride < first_size || stride > SIDRA_STRIDE_MAX ? -EINVAL : 0;
 }
 
 int sidra_args_read_array(void *to, size_t size, u64 from, u32 count, u32 stride)
@@ -62,3 +62,7 @@ int sidra_args_write_array(u64 to, u32 count, u32 stride, const void *from, size
 	}
 	return 0;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_args_kunit.c"
+#endif

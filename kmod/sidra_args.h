@@ -20,8 +20,8 @@ int sidra_args_write(u64 to, size_t user_size, const void *from, size_t size);
  */
 int sidra_args_return(u64 to, u32 *user_size, const void *from, size_t size);
 
-/* -EINVAL if a stride is not one of elements of @size bytes. */
-int sidra_args_stride(u32 stride, size_t size);
+/* -EINVAL if a stride is not one of elements that have @first_size bytes or more. */
+int sidra_args_stride(u32 stride, size_t first_size);
 /*
  * Reads or writes @count elements of @size bytes, @stride bytes apart, which sidra_args_stride()
  * has accepted.

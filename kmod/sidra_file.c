@@ -108,49 +108,58 @@ static int sidra_release(struct inode *inode, struct file *filp)
 
 #define ARGS_MAX	128	/* bytes of the largest struct of a call */
 
+/**
+ * struct sidra_ioctl_desc - a call
+ * @call: executes it; also gets what the caller's struct lacks, as zeros
+ * @size: bytes of its struct
+ * @first_size: bytes of the struct in version 2.0, or whichever version has the call first; never
+ *              changes
+ */
 struct sidra_ioctl_desc {
 	int (*call)(struct drm_device *drm, void *data, struct drm_file *file);
-	size_t size;
+	size_t size, first_size;
 };
 
-#define SIDRA_DEF(number, name) \
+#define SIDRA_DEF(number, name, first) \
 	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
 		.call = sidra_##name##_ioctl, \
 		.size = _IOC_SIZE(SIDRA_IOCTL_##number) + \
-			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) \
+			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) + \
+			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) < (first)), \
+		.first_size = first \
 	}
 
 static const struct sidra_ioctl_desc sidra_ioctls[] = {
-	SIDRA_DEF(DEVICE_QUERY, device_query),
-	SIDRA_DEF(DEVICE_RESET, device_reset),
-	SIDRA_DEF(VM_CREATE, vm_create),
-	SIDRA_DEF(VM_DESTROY, vm_destroy),
-	SIDRA_DEF(CONTEXT_CREATE, context_create),
-	SIDRA_DEF(CONTEXT_DESTROY, context_destroy),
-	SIDRA_DEF(CONTEXT_QUERY, context_query),
-	SIDRA_DEF(CONTEXT_RECOVER, context_recover),
-	SIDRA_DEF(BUFFER_CREATE, buffer_create),
-	SIDRA_DEF(BUFFER_REGISTER, buffer_register),
-	SIDRA_DEF(BUFFER_CLOSE, buffer_close),
-	SIDRA_DEF(BUFFER_BIND, buffer_bind),
-	SIDRA_DEF(BUFFER_UNBIND, buffer_unbind),
-	SIDRA_DEF(QUEUE_CREATE, queue_create),
-	SIDRA_DEF(QUEUE_DESTROY, queue_destroy),
-	SIDRA_DEF(QUEUE_RESET, queue_reset),
-	SIDRA_DEF(QUEUE_QUERY, queue_query),
-	SIDRA_DEF(WAIT, wait),
-	SIDRA_DEF(ARM, arm),
-	SIDRA_DEF(SUBMIT, submit),
-	SIDRA_DEF(WEIGHTS_CREATE, weights_create),
-	SIDRA_DEF(WEIGHTS_PUBLISH, weights_publish),
-	SIDRA_DEF(WEIGHTS_OPEN, weights_open),
-	SIDRA_DEF(WEIGHTS_UNLINK, weights_unlink),
-	SIDRA_DEF(WEIGHTS_DESTROY, weights_destroy),
-	SIDRA_DEF(WEIGHTS_SHARE, weights_share),
-	SIDRA_DEF(WEIGHTS_IMPORT, weights_import),
-	SIDRA_DEF(WEIGHTS_QUERY, weights_query),
-	SIDRA_DEF(WEIGHTS_LIST, weights_list),
-	SIDRA_DEF(WEIGHTS_REPORT, weights_report),
+	SIDRA_DEF(DEVICE_QUERY, device_query, 24),
+	SIDRA_DEF(DEVICE_RESET, device_reset, 8),
+	SIDRA_DEF(VM_CREATE, vm_create, 8),
+	SIDRA_DEF(VM_DESTROY, vm_destroy, 8),
+	SIDRA_DEF(CONTEXT_CREATE, context_create, 24),
+	SIDRA_DEF(CONTEXT_DESTROY, context_destroy, 8),
+	SIDRA_DEF(CONTEXT_QUERY, context_query, 88),
+	SIDRA_DEF(CONTEXT_RECOVER, context_recover, 8),
+	SIDRA_DEF(BUFFER_CREATE, buffer_create, 24),
+	SIDRA_DEF(BUFFER_REGISTER, buffer_register, 24),
+	SIDRA_DEF(BUFFER_CLOSE, buffer_close, 8),
+	SIDRA_DEF(BUFFER_BIND, buffer_bind, 40),
+	SIDRA_DEF(BUFFER_UNBIND, buffer_unbind, 16),
+	SIDRA_DEF(QUEUE_CREATE, queue_create, 80),
+	SIDRA_DEF(QUEUE_DESTROY, queue_destroy, 16),
+	SIDRA_DEF(QUEUE_RESET, queue_reset, 24),
+	SIDRA_DEF(QUEUE_QUERY, queue_query, 128),
+	SIDRA_DEF(WAIT, wait, 32),
+	SIDRA_DEF(ARM, arm, 32),
+	SIDRA_DEF(SUBMIT, submit, 104),
+	SIDRA_DEF(WEIGHTS_CREATE, weights_create, 56),
+	SIDRA_DEF(WEIGHTS_PUBLISH, weights_publish, 88),
+	SIDRA_DEF(WEIGHTS_OPEN, weights_open, 72),
+	SIDRA_DEF(WEIGHTS_UNLINK, weights_unlink, 16),
+	SIDRA_DEF(WEIGHTS_DESTROY, weights_destroy, 16),
+	SIDRA_DEF(WEIGHTS_SHARE, weights_share, 40),
+	SIDRA_DEF(WEIGHTS_IMPORT, weights_import, 64),
+	SIDRA_DEF(WEIGHTS_QUERY, weights_query, 40),
+	SIDRA_DEF(WEIGHTS_LIST, weights_list, 24),
+	SIDRA_DEF(WEIGHTS_REPORT, weights_report, 32),
 };
 
 static bool sidra_file_is_driver_call(unsigned int cmd)
@@ -171,7 +180,7 @@ static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 	if (number >= ARRAY_SIZE(sidra_ioctls) || !ioctl->call ||
 	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
 		return -ENOTTY;
-	if (_IOC_SIZE(cmd) < ioctl->size)
+	if (_IOC_SIZE(cmd) < ioctl->first_size)
 		return -EINVAL;
 	ret = sidra_args_read(args, ioctl->size, arg, _IOC_SIZE(cmd));
 	if (ret)

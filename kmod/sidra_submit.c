@@ -25,6 +25,7 @@
 #define SUBMIT_MAX	4096u	/* packets */
 #define SUBMIT_STACK	16u	/* packets that fit on the stack */
 #define POINTS_MAX	64u	/* syncobj points of each direction */
+#define POINT_FIRST_SIZE 16u	/* of struct sidra_syncobj_point in version 2.0 */
 #define WATCH_MS	100
 /* Longer than resets of queue, context and device take together */
 #define LAST_RESORT_NS	(10 * NSEC_PER_SEC)
@@ -806,7 +807,7 @@ static int sidra_submit_check_submit(const struct sidra_ioctl_submit *args, s32 
 		return -EINVAL;
 	if (!points && !args->point_stride)
 		return 0;
-	return sidra_args_stride(args->point_stride, sizeof(struct sidra_syncobj_point));
+	return sidra_args_stride(args->point_stride, POINT_FIRST_SIZE);
 }
 
 static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit *args,

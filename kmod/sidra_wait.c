@@ -22,6 +22,7 @@
 
 #define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* the delay that a lost interrupt causes */
 #define FEW		2u	/* items that fit on the stack */
+#define ITEM_FIRST_SIZE	24u	/* of struct sidra_wait_item in version 2.0 */
 
 /* ---- WAIT ---- */
 
@@ -178,7 +179,7 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	args->index = 0;
 	if ((args->flags & ~SIDRA_WAIT_ALL) || !args->count || args->count > SIDRA_WAIT_MAX ||
-	    sidra_args_stride(args->stride, sizeof(item)))
+	    sidra_args_stride(args->stride, ITEM_FIRST_SIZE))
 		return -EINVAL;
 	if (args->count > FEW) {
 		many = kcalloc(args->count, sizeof(*many), GFP_KERNEL_ACCOUNT);

@@ -32,7 +32,8 @@ struct sidra_weights_handle {
 	u32 rights;
 };
 
-#define INDEX_LIMIT	XA_LIMIT(1, SIDRA_WEIGHTS_MAX - 1)
+#define INDEX_LIMIT		XA_LIMIT(1, SIDRA_WEIGHTS_MAX - 1)
+#define ENTRY_FIRST_SIZE	168u	/* of struct sidra_weights_entry in version 2.0 */
 
 static struct sidra_nvm_user sidra_weights_caller(void)
 {
@@ -694,7 +695,7 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	int ret;
 
 	args->count = 0;
-	if (args->flags || !count || sidra_args_stride(args->stride, sizeof(*entries)))
+	if (args->flags || !count || sidra_args_stride(args->stride, ENTRY_FIRST_SIZE))
 		return -EINVAL;
 	count = min(count, SIDRA_NVM_ENTRIES);
 	entries = kvmalloc_array(count, sizeof(*entries), GFP_KERNEL_ACCOUNT);
