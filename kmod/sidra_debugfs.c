@@ -15,6 +15,7 @@
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
 #include "sidra_device.h"
+#include "sidra_mutex.h"
 #include "sidra_queue.h"
 
 enum { NONE = 0, R = 1, W = 2, RW = R | W };
@@ -109,11 +110,12 @@ static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 
 /* Shows each context under sidra_ctx.lock. */
 static int sidra_debugfs_show_contexts(struct seq_file *m,
-				       void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
+				       int (*show)(struct seq_file *m, struct sidra_ctx *ctx))
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct sidra_device *sdev = to_sidra(entry->dev);
 	u32 slot;
+	int ret;
 
 	/* On overflow seq_file calls again with a larger buffer */
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) {
@@ -124,13 +126,14 @@ static int sidra_debugfs_show_contexts(struct seq_file *m,
 		CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 		if (locked.error)
 			return locked.error;
-		if (!ctx->dead)
-			show(m, ctx);
+		ret = ctx->dead ? 0 : show(m, ctx);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
 
-static void sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
+static int sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	unsigned int queues = 0, weights = 0, bindings = 0;
 	unsigned long index;
@@ -140,13 +143,16 @@ static void sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx
 		queues++;
 	xa_for_each(&ctx->weights, index, entry)
 		weights++;
-	guard(mutex)(&ctx->vm->lock);
+	CLASS(sidra_mutex, held)(&ctx->vm->lock);
+	if (held.error)
+		return held.error;
 	xa_for_each(&ctx->vm->bindings, index, entry)
 		bindings++;
 	seq_printf(m,
 		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
 		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok",
 		   ctx->fault.cause, queues, weights, bindings, ctx->vm->ptab.tables);
+	return 0;
 }
 
 static int sidra_debugfs_contexts_show(struct seq_file *m, void *unused)
@@ -154,7 +160,7 @@ static int sidra_debugfs_contexts_show(struct seq_file *m, void *unused)
 	return sidra_debugfs_show_contexts(m, sidra_debugfs_show_context);
 }
 
-static void sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
+static int sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
@@ -170,6 +176,7 @@ static void sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 			   READ_ONCE(*sidra_queue_index(queue)), queue->timeline.vector->number,
 			   READ_ONCE(queue->timeline.programmed),
 			   queue->timeline.state->fault.cause);
+	return 0;
 }
 
 static int sidra_debugfs_queues_show(struct seq_file *m, void *unused)
@@ -184,14 +191,16 @@ static void sidra_debugfs_show_run(void *to, const struct sidra_ptab_run *run)
 		   run->flags & SIDRA_PTE_WRITE ? 'w' : '-');
 }
 
-static void sidra_debugfs_show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
+static int sidra_debugfs_show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
 {
 	seq_printf(m, "context %u\n", ctx->slot);
-	guard(mutex)(&ctx->vm->lock);
+	CLASS(sidra_mutex, held)(&ctx->vm->lock);
+	if (held.error)
+		return held.error;
 	/* A CONTEXT_CREATE that failed leaves a context without one */
-	if (ctx->vm->dead)
-		return;
-	sidra_ptab_runs(&ctx->vm->ptab, sidra_debugfs_show_run, m);
+	if (!ctx->vm->dead)
+		sidra_ptab_runs(&ctx->vm->ptab, sidra_debugfs_show_run, m);
+	return 0;
 }
 
 static int sidra_debugfs_page_tables_show(struct seq_file *m, void *unused)

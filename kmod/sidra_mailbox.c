@@ -5,6 +5,7 @@
 #include "sidra_chip.h"
 #include "sidra_device.h"
 #include "sidra_mailbox.h"
+#include "sidra_mutex.h"
 #include "sidra_trace.h"
 
 static unsigned int mailbox_timeout_ms = 5000;
@@ -179,7 +180,10 @@ static int sidra_mailbox_wait_for_reply(struct sidra_device *sdev, struct sidra_
 		}
 		if (late)
 			return -ETIMEDOUT;
-		wait_for_completion_timeout(&box->answered, msecs_to_jiffies(RECHECK_MS));
+		/* The next request waits for the reply that this one no longer wants */
+		if (wait_for_completion_killable_timeout(&box->answered,
+							 msecs_to_jiffies(RECHECK_MS)) < 0)
+			return -EINTR;
 	}
 }
 
@@ -224,8 +228,8 @@ static int sidra_mailbox_call_locked(struct sidra_device *sdev, struct sidra_mai
 
 int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
-	guard(mutex)(&sdev->mailbox.lock);
-	return sidra_mailbox_call_locked(sdev, msg);
+	CLASS(sidra_mutex, held)(&sdev->mailbox.lock);
+	return held.error ?: sidra_mailbox_call_locked(sdev, msg);
 }
 
 /* Takes the lock and the payload buffer, once no earlier request uses it any more. */
@@ -248,8 +252,8 @@ int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg,
 {
 	int ret;
 
-	guard(mutex)(&sdev->mailbox.lock);
-	ret = sidra_mailbox_take_payload(sdev, msg, size);
+	CLASS(sidra_mutex, held)(&sdev->mailbox.lock);
+	ret = held.error ?: sidra_mailbox_take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
 	memcpy(sdev->mailbox.memory->payload, from, size);
@@ -262,8 +266,8 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 	struct sidra_mailbox *box = &sdev->mailbox;
 	int ret;
 
-	guard(mutex)(&box->lock);
-	ret = sidra_mailbox_take_payload(sdev, msg, size);
+	CLASS(sidra_mutex, held)(&box->lock);
+	ret = held.error ?: sidra_mailbox_take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
 	memset(box->memory->payload, 0, size);	/* no data of an earlier request */

@@ -5,6 +5,7 @@
 #include "image/image.h"
 
 #include "sidra_device.h"
+#include "sidra_mutex.h"
 #include "sidra_update.h"
 
 #define IMAGE_NAME	"sidra/y1-runtime.fw"
@@ -253,8 +254,8 @@ int sidra_slots_activate(struct sidra_device *sdev, u32 *slot)
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_ACTIVATE };
 	int ret;
 
-	guard(mutex)(&sdev->firmware.update_lock);
-	ret = sidra_mailbox_call(sdev, &msg);
+	CLASS(sidra_mutex, held)(&sdev->firmware.update_lock);
+	ret = held.error ?: sidra_mailbox_call(sdev, &msg);
 	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT)
 		ret = -ENODATA;
 	*slot = lower_32_bits(msg.inline_data[0]);
@@ -266,7 +267,9 @@ int sidra_update(struct sidra_device *sdev, bool asked)
 	const struct firmware *file;
 	int ret;
 
-	guard(mutex)(&sdev->firmware.update_lock);
+	CLASS(sidra_mutex, held)(&sdev->firmware.update_lock);
+	if (held.error)
+		return held.error;
 	if (!READ_ONCE(sdev->firmware.version)) {
 		drm_err(&sdev->drm, "%s: not stored: the chip's firmware is not running\n",
 			IMAGE_NAME);
