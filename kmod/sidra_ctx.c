@@ -179,8 +179,9 @@ static struct sidra_fault sidra_ctx_latest_fault(struct sidra_ctx *ctx)
 
 	if (ctx->lost)
 		return latest;
-	xa_for_each(&ctx->queues, number, queue) if (sidra_timeline_stopped(&queue->timeline))
-		sidra_fault_keep_latest(&latest, &queue->timeline.state->fault);
+	xa_for_each(&ctx->queues, number, queue)
+		if (sidra_timeline_stopped(&queue->timeline))
+			sidra_fault_keep_latest(&latest, &queue->timeline.state->fault);
 	return latest;
 }
 

@@ -140,10 +140,9 @@ static unsigned int sidra_irq_fire_due(struct sidra_timeline *timeline, u64 limi
 	if (count && value != U64_MAX)
 		trace_sidra_reached(timeline->vector->sdev->ordinal, timeline->slot,
 				    timeline->queue, value);
-	return (count ? FOUND : 0) | ((waiter && sidra_irq_is_due(timeline, waiter, value)) ||
-						      (req && req->value <= limit) ?
-					      LEFT :
-					      0);
+	if ((waiter && sidra_irq_is_due(timeline, waiter, value)) || (req && req->value <= limit))
+		return LEFT | (count ? FOUND : 0);
+	return count ? FOUND : 0;
 }
 
 /* Repeats sidra_irq_fire_due() until nobody is due, and releases the lock in between. */

@@ -58,7 +58,7 @@ struct sidra_vector {
  * @queue: number of the queue in the context
  * @state: the state page
  * @epochs: the epoch that runs and those that have ended
- * @link: in sidra_vector.points; protected by sidra_vector.lock, like the next five fields
+ * @link: in sidra_vector.timelines; protected by sidra_vector.lock, like the next five fields
  * @waiters: struct sidra_waiter by epoch and value
  * @reqs: struct sidra_uring_req in ring order, so ordered by value
  * @req_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no

@@ -27,7 +27,7 @@
  * @number: its number in the context
  * @kind: SIDRA_QUEUE_USER or SIDRA_QUEUE_KERNEL
  * @ring_log2: its ring has 1 << @ring_log2 packets
- * @priority: enum sidra_queue_priority, as the chip has it
+ * @priority: as QUEUE_CREATE and the chip have it
  * @index_offset: of a user queue: offset of the write index in the ring memory
  * @report_offset: the same of the reports; 0 without reports
  * @ring_size: size of the ring memory in bytes
