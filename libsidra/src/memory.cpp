@@ -56,7 +56,7 @@ sidra_status DeviceMemory::enroll(const char* call, sidra_context* context, void
     enroll.flags = readonly ? SIDRA_REGISTER_READONLY : 0;
     if (const int error = request(*context->transport, SIDRA_IOCTL_BUFFER_REGISTER, &enroll, &detail); error != 0)
         return fail_errno(call, error, fmt::format("registering {} bytes at {}", size, memory), detail,
-                          {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}});
+                          {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}, {EDQUOT, SIDRA_ERROR_MEMLOCK}});
     made->handle_ = enroll.handle;
     made->host_ = static_cast<std::byte*>(memory);
     SIDRA_TRY(made->bind(call, readonly));

@@ -128,6 +128,7 @@ sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMean
         case ENFILE:
         case ENOBUFS:
         case EUSERS:
+        case EDQUOT:
             return SIDRA_ERROR_LIMIT;
         case ETIMEDOUT:
             return SIDRA_ERROR_TIMEOUT;
@@ -140,8 +141,6 @@ sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMean
         case EACCES:
         case EPERM:
             return SIDRA_ERROR_PERMISSION;
-        case EDQUOT:
-            return SIDRA_ERROR_MEMLOCK;
         case ENOENT:
             return SIDRA_ERROR_NOT_FOUND;
         case EEXIST:

@@ -38,6 +38,17 @@ check "macs of it" "$(($(value sidra0 macs) - macs))" = 45000
 check "products of it" "$(($(value sidra0 mvms) - mvms))" = 4
 check "bytes of it" "$(($(value sidra0 copy.bytes) - bytes))" = 2097152
 
+# Root has no limits; whoever meets one is told where it is.
+limit=/sys/class/sidra/sidra1/user_limits/contexts
+most=$(cat $limit) mode=$(stat -c %a /dev/sidra1)
+echo 0 >$limit
+chmod 666 /dev/sidra1
+$nobody sidra-smi diag --chip sidra1 --level full >/tmp/said 2>&1
+check "nobody has a context" $? != 0
+chmod "$mode" /dev/sidra1
+echo "$most" >$limit
+check "a limit is named" "$(grep -c "user nobody has reached a limit of the device: user_limits/contexts" /tmp/said)" = 1 || cat /tmp/said
+
 # shellcheck disable=SC2086 # words
 ends "nobody resets" 4 $nobody sidra-smi reset --chip sidra1
 generation=$(value sidra1 generation)

@@ -47,6 +47,24 @@ std::string memlock_reason(const sidra_ioctl_buffer_register& enroll) {
         (enroll.size + 1023) / 1024, kib(limit.rlim_cur), kib(limit.rlim_max));
 }
 
+// The file of user_limits that has the limit of a call; nullptr: there is none.
+const char* limit_of(unsigned long request) {
+    switch (request) {
+        case SIDRA_IOCTL_CONTEXT_CREATE:
+            return "contexts";
+        case SIDRA_IOCTL_QUEUE_CREATE:
+            return "queues";
+        case SIDRA_IOCTL_BUFFER_CREATE:
+            return "l3";
+        case SIDRA_IOCTL_WEIGHTS_CREATE:
+            return "crossbars";
+        case SIDRA_IOCTL_WEIGHTS_PUBLISH:
+            return "names";
+        default:
+            return nullptr;
+    }
+}
+
 bool in_group(gid_t group) {
     std::array<gid_t, 1024> groups;
     const int count = getgroups(static_cast<int>(groups.size()), groups.data());
@@ -76,6 +94,9 @@ std::string way_in(const struct stat& status) {
 std::string reason_of(unsigned long request, int error, const void* argument) {
     if (error == -ENODEV) return "the device was removed, or its driver unbound";
     if (error == -ESTALE) return "the context was lost to a reset";
+    if (const char* limit = error == -EDQUOT ? limit_of(request) : nullptr)
+        return fmt::format("user {} has reached a limit of the device: user_limits/{} in its folder in /sys/class/sidra",
+                           user_name(geteuid()), limit);
     switch (request) {
         case SIDRA_IOCTL_BUFFER_REGISTER: {
             const auto& enroll = *static_cast<const sidra_ioctl_buffer_register*>(argument);
