@@ -320,7 +320,8 @@ class Ioctl : public NodeTest {
              },
              {BEYOND(Wait, flags, SIDRA_WAIT_ALL)},
              {WRONG(Wait, items, kNowhere, -EFAULT), WRONG(Wait, count, 0, -EINVAL),
-              WRONG(Wait, count, SIDRA_WAIT_MAX + 1, -EINVAL), WRONG(Wait, stride, 8, -EINVAL)}},
+              WRONG(Wait, count, SIDRA_WAIT_MAX + 1, -EINVAL), WRONG(Wait, stride, 8, -EINVAL),
+              WRONG(Wait, stride, SIDRA_STRIDE_MAX + 8, -EINVAL)}},
             {"ARM",
              SIDRA_IOCTL_ARM,
              0,
@@ -329,7 +330,7 @@ class Ioctl : public NodeTest {
              },
              {WHOLE(Arm, flags), WHOLE(Arm, pad)},
              {WRONG(Arm, context, kNobody, -ENOENT), WRONG(Arm, queue, kNobody, -ENOENT),
-              WRONG(Arm, eventfd, -2, -EBADF), WRONG(Arm, eventfd, 9999, -EBADF)}},
+              WRONG(Arm, epoch, 0, -EINVAL), WRONG(Arm, eventfd, -2, -EBADF), WRONG(Arm, eventfd, 9999, -EBADF)}},
             {"SUBMIT",
              SIDRA_IOCTL_SUBMIT,
              0,
@@ -342,7 +343,9 @@ class Ioctl : public NodeTest {
               WRONG(Submit, packet_stride, 8, -EINVAL), WRONG(Submit, in_count, 1, -EFAULT),
               WRONG(Submit, out_count, 1, -EFAULT), WRONG(Submit, in_count, 1u << 20, -EINVAL),
               WRONG(Submit, out_count, 1u << 20, -EINVAL), WRONG(Submit, in_fence_fd, 9999, -EINVAL),
-              WRONG(Submit, in_fence_fd, -2, -EINVAL)}},
+              WRONG(Submit, in_fence_fd, -2, -EINVAL), WRONG(Submit, out_fence_fd, 0, -EINVAL),
+              WRONG(Submit, in_points, kNowhere, -EINVAL), WRONG(Submit, out_points, kNowhere, -EINVAL),
+              WRONG(Submit, point_stride, 8, -EINVAL), WRONG(Submit, point_stride, SIDRA_STRIDE_MAX + 8, -EINVAL)}},
             {"WEIGHTS_CREATE",
              SIDRA_IOCTL_WEIGHTS_CREATE,
              0,
@@ -445,7 +448,8 @@ class Ioctl : public NodeTest {
                  return bytes_of(List{address(memory), 1, sizeof(sidra_weights_entry), 0, 0});
              },
              {WHOLE(List, flags)},
-             {WRONG(List, count, 0, -EINVAL), WRONG(List, stride, 8, -EINVAL)}},
+             {WRONG(List, count, 0, -EINVAL), WRONG(List, stride, 8, -EINVAL),
+              WRONG(List, stride, SIDRA_STRIDE_MAX + 8, -EINVAL)}},
             {"WEIGHTS_REPORT",
              SIDRA_IOCTL_WEIGHTS_REPORT,
              0,
@@ -504,18 +508,17 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
     for (const Call& call : calls()) {
         // One object for all attempts: they leave it in place, and a small chip has few.
         const std::vector<uint8_t> good = call.argument();
+        const sidra_query_status before = look();
         for (const Reserved& field : call.reserved) {
             for (size_t bit = 0; bit < field.size * 8; ++bit) {
-                if ((field.bits >> bit & 1) == 0) continue;
+                if ((field.bits >> bit % 64 & 1) == 0) continue;
                 std::vector<uint8_t> argument = good;
-                const sidra_query_status before = look();
                 argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
                 ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
                     << call.name << ", byte " << field.offset << ", bit " << bit;
-                expect_unchanged(before, call.name);
-                if (bit > 2 && bit < field.size * 8 - 2) bit += 5;  // the first, the last, and some between
             }
         }
+        expect_unchanged(before, call.name);
         if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
     }
 }

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""fields.py: finds fields that the caller of an ioctl sets, by the comments of uapi/sidra_accel.h, for which ioctl_test.cpp has no wrong value."""
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HEADER = HERE.parent.parent / "uapi/sidra_accel.h"
+TEST = HERE / "ioctl_test.cpp"
+
+# Any value of these is right, by itself.
+ANY = {
+    "sidra_ioctl_device_query.size": "an answer is cut off or filled up",
+    "sidra_ioctl_wait.deadline": "a moment",
+    "sidra_ioctl_arm.value": "a point of a timeline",
+    "sidra_ioctl_submit.limit_ns": "a duration",
+    "sidra_ioctl_weights_create.xbars": "only counts with xbar_ids",
+    "sidra_ioctl_weights_publish.data": "only counts with data_size",
+    "sidra_ioctl_weights_publish.hash": "the caller's own",
+    "sidra_ioctl_weights_open.data": "only counts with data_size, if there is an object",
+    "sidra_ioctl_weights_open.data_size": "the room for an answer",
+    "sidra_ioctl_weights_share.data": "only counts with data_size",
+    "sidra_ioctl_weights_import.data": "only counts with data_size, if there is an object",
+    "sidra_ioctl_weights_import.data_size": "the room for an answer",
+    "sidra_ioctl_weights_query.xbars": "only counts with xbar_ids",
+    "sidra_ioctl_weights_list.entries": "only counts if there is an object",
+    "sidra_ioctl_weights_list.cursor": "behind the last object there is none",
+    "sidra_ioctl_weights_report.size": "an answer is cut off or filled up",
+}
+
+
+def fields_of(header):
+    """{struct: fields that the caller sets} of the arguments of ioctls."""
+    arguments = set(re.findall(r"#define SIDRA_IOCTL_\w+\s+SIDRA_IOCTL\(0x\w+, struct (\w+)\)", header))
+    found = {}
+    for comment, struct in re.findall(r"/\*\*\n((?: \*.*\n)*?) \*/\nstruct (\w+) \{", header):
+        if struct in arguments:
+            found[struct] = re.findall(r"^ \* @(\w+): (?:in|inout)\b", comment, re.MULTILINE)
+    missing = arguments - set(found)
+    if missing:
+        sys.exit(f"{HEADER}: no comment describes {', '.join(sorted(missing))}")
+    return found
+
+
+def main():
+    test = TEST.read_text()
+    names = dict(re.findall(r"using (\w+) = (sidra_ioctl_\w+);", test))
+    tried = {f"{names[alias]}.{field}" for alias, field in re.findall(r"\b(?:WHOLE|BEYOND|WRONG)\((\w+), (\w+)", test) if alias in names}
+    known = {f"{struct}.{field}" for struct, fields in fields_of(HEADER.read_text()).items() for field in fields}
+    faults = [f"{name} is set by the caller, and no call with a wrong one is tried" for name in sorted(known - tried - set(ANY))]
+    faults += [f"{name} is no field that a caller sets" for name in sorted(set(ANY) - known)]
+    faults += [f"any {name} is right here, and {TEST.name} knows a wrong one" for name in sorted(set(ANY) & tried)]
+    for fault in faults:
+        print(f"fields: {fault}")
+    if len(known) < 100:
+        print(f"fields: {HEADER.name} seems to have only {len(known)} such fields")
+    return 1 if faults or len(known) < 100 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
