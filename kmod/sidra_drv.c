@@ -17,7 +17,7 @@
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_file.h"
-#include "sidra_gem.h"
+#include "sidra_bo.h"
 #include "sidra_hwmon.h"
 #include "sidra_irq.h"
 #include "sidra_recovery.h"
@@ -47,8 +47,8 @@ static struct drm_driver sidra_driver = {
 	.open = sidra_open,
 	.postclose = sidra_postclose,
 	.show_fdinfo = sidra_show_fdinfo,
-	.gem_create_object = sidra_gem_create_object,
-	.gem_prime_import = sidra_gem_import,
+	.gem_create_object = sidra_bo_create_object,
+	.gem_prime_import = sidra_bo_prime_import,
 	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
 	.fops = &sidra_fops,
 	.name = "sidra",
@@ -225,7 +225,7 @@ static void sidra_drv_stop(struct sidra_device *sdev)
 	cancel_work_sync(&sdev->l3.clean_work);
 	sidra_coredump_fini(sdev);
 	sidra_peers_revoke(sdev);
-	sidra_gem_unmap_all(sdev);
+	sidra_bo_unmap_all(sdev);
 }
 
 static int sidra_drv_start(struct sidra_device *sdev)
@@ -236,7 +236,7 @@ static int sidra_drv_start(struct sidra_device *sdev)
 	return sidra_store_init(sdev);
 }
 
-static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+static int sidra_drv_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct sidra_device *sdev;
 	int ret;
@@ -275,7 +275,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = sidra_drv_node_add(sdev);
 	if (ret)
 		goto err_unregister;
-	pci_save_state(pdev);	/* restored by sidra_slot_reset() */
+	pci_save_state(pdev);	/* restored by sidra_drv_slot_reset() */
 	sidra_events_begin(sdev);
 	sidra_firmware_begin(sdev);
 	sidra_hwmon_begin(sdev);
@@ -294,7 +294,7 @@ err_stop:
 	return ret;
 }
 
-static void sidra_remove(struct pci_dev *pdev)
+static void sidra_drv_remove(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
@@ -310,7 +310,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	put_device(&sdev->node);
 }
 
-static void sidra_shutdown(struct pci_dev *pdev)
+static void sidra_drv_shutdown(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
@@ -337,7 +337,7 @@ static void sidra_drv_hold(struct pci_dev *pdev)
 	sidra_drv_hold_by(pdev, sidra_stop_device);
 }
 
-static int sidra_drv_resume(struct pci_dev *pdev)
+static int sidra_drv_restart(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 	int ret;
@@ -348,36 +348,36 @@ static int sidra_drv_resume(struct pci_dev *pdev)
 	return ret;
 }
 
-static int sidra_suspend(struct device *dev)
+static int sidra_drv_suspend(struct device *dev)
 {
 	sidra_drv_hold_by(to_pci_dev(dev), sidra_suspend_device);
 	return 0;
 }
 
-static int sidra_resume(struct device *dev)
+static int sidra_drv_resume(struct device *dev)
 {
-	return sidra_drv_resume(to_pci_dev(dev));
+	return sidra_drv_restart(to_pci_dev(dev));
 }
 
 /* Suspend to disk: the chip loses power and the contents of L3, so all contexts are lost. */
-static int sidra_freeze(struct device *dev)
+static int sidra_drv_freeze(struct device *dev)
 {
 	sidra_drv_hold(to_pci_dev(dev));
 	return 0;
 }
 
 static const struct dev_pm_ops sidra_pm_ops = {
-	.suspend = pm_sleep_ptr(sidra_suspend),
-	.resume = pm_sleep_ptr(sidra_resume),
-	.freeze = pm_sleep_ptr(sidra_freeze),
-	.thaw = pm_sleep_ptr(sidra_resume),
-	.poweroff = pm_sleep_ptr(sidra_freeze),
-	.restore = pm_sleep_ptr(sidra_resume),
+	.suspend = pm_sleep_ptr(sidra_drv_suspend),
+	.resume = pm_sleep_ptr(sidra_drv_resume),
+	.freeze = pm_sleep_ptr(sidra_drv_freeze),
+	.thaw = pm_sleep_ptr(sidra_drv_resume),
+	.poweroff = pm_sleep_ptr(sidra_drv_freeze),
+	.restore = pm_sleep_ptr(sidra_drv_resume),
 };
 
-static void sidra_bus_resume(struct pci_dev *pdev)
+static void sidra_drv_bus_resume(struct pci_dev *pdev)
 {
-	sidra_drv_resume(pdev);	/* if it fails, calls fail, and check the link again */
+	sidra_drv_restart(pdev);	/* if it fails, calls fail, and check the link again */
 }
 
 /* ---- Bus errors (AER). The kernel counts corrected ones without the driver ---- */
@@ -393,7 +393,7 @@ static pci_ers_result_t sidra_drv_give_up(struct pci_dev *pdev)
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
-static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+static pci_ers_result_t sidra_drv_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
@@ -417,12 +417,12 @@ static bool sidra_drv_has_identity(struct pci_dev *pdev)
 	return sidra_read32(sdev, SIDRA_REG_ID) == SIDRA_ID_MAGIC;
 }
 
-static pci_ers_result_t sidra_mmio_enabled(struct pci_dev *pdev)
+static pci_ers_result_t sidra_drv_mmio_enabled(struct pci_dev *pdev)
 {
 	return sidra_drv_has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
 }
 
-static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
+static pci_ers_result_t sidra_drv_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
 	pci_save_state(pdev);	/* restoring discards the saved state */
@@ -430,13 +430,13 @@ static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
 }
 
 static const struct pci_error_handlers sidra_error_handlers = {
-	.error_detected = sidra_error_detected,
-	.mmio_enabled = sidra_mmio_enabled,
-	.slot_reset = sidra_slot_reset,
-	.resume = sidra_bus_resume,
+	.error_detected = sidra_drv_error_detected,
+	.mmio_enabled = sidra_drv_mmio_enabled,
+	.slot_reset = sidra_drv_slot_reset,
+	.resume = sidra_drv_bus_resume,
 	/* Function-level reset that an administrator requested */
 	.reset_prepare = sidra_drv_hold,
-	.reset_done = sidra_bus_resume,
+	.reset_done = sidra_drv_bus_resume,
 };
 
 static const struct pci_device_id sidra_ids[] = {
@@ -448,14 +448,14 @@ MODULE_DEVICE_TABLE(pci, sidra_ids);
 static struct pci_driver sidra_pci_driver = {
 	.name = "sidra",
 	.id_table = sidra_ids,
-	.probe = sidra_probe,
-	.remove = sidra_remove,
-	.shutdown = sidra_shutdown,
+	.probe = sidra_drv_probe,
+	.remove = sidra_drv_remove,
+	.shutdown = sidra_drv_shutdown,
 	.err_handler = &sidra_error_handlers,
 	.driver.pm = pm_sleep_ptr(&sidra_pm_ops),
 };
 
-static int __init sidra_init(void)
+static int __init sidra_drv_init(void)
 {
 	int ret;
 
@@ -481,9 +481,9 @@ err_region:
 	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
 	return ret;
 }
-module_init(sidra_init);
+module_init(sidra_drv_init);
 
-static void __exit sidra_exit(void)
+static void __exit sidra_drv_exit(void)
 {
 	pci_unregister_driver(&sidra_pci_driver);
 	sidra_peers_end();
@@ -491,7 +491,7 @@ static void __exit sidra_exit(void)
 	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
 	rcu_barrier();	/* for the callbacks that free the last fences */
 }
-module_exit(sidra_exit);
+module_exit(sidra_drv_exit);
 
 MODULE_DESCRIPTION("SIDRA memristor accelerator");
 MODULE_LICENSE("GPL");

@@ -13,9 +13,9 @@
 #include "sidra_ctx.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_gem.h"
+#include "sidra_bo.h"
 #include "sidra_ioctl.h"
-#include "sidra_mmap.h"
+#include "sidra_map.h"
 #include "sidra_queue.h"
 #include "sidra_uring.h"
 #include "sidra_vm.h"
@@ -92,7 +92,7 @@ void sidra_postclose(struct drm_device *drm, struct drm_file *file)
 	kfree(sfile);
 }
 
-static int sidra_release(struct inode *inode, struct file *filp)
+static int sidra_file_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
 
@@ -191,7 +191,7 @@ static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 	return ret;
 }
 
-static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+static long sidra_file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
@@ -211,8 +211,8 @@ const struct file_operations sidra_fops = {
 	.owner = THIS_MODULE,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.open = accel_open,
-	.release = sidra_release,
-	.unlocked_ioctl = sidra_ioctl,
+	.release = sidra_file_release,
+	.unlocked_ioctl = sidra_file_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = sidra_mmap,
 	.poll = drm_poll,

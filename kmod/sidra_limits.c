@@ -9,7 +9,7 @@
 
 /* ---- Attributes: what one user may hold ---- */
 
-static ssize_t sidra_limit_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_limits_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	const struct dev_ext_attribute *limit = container_of(attr, struct dev_ext_attribute, attr);
 	struct sidra_limits *limits = &sidra_of_node(node)->limits;
@@ -18,7 +18,7 @@ static ssize_t sidra_limit_show(struct device *node, struct device_attribute *at
 	return sysfs_emit(text, "%llu\n", limits->most[(uintptr_t)limit->var]);
 }
 
-static ssize_t sidra_limit_store(struct device *node, struct device_attribute *attr,
+static ssize_t sidra_limits_store(struct device *node, struct device_attribute *attr,
 				 const char *text, size_t count)
 {
 	const struct dev_ext_attribute *limit = container_of(attr, struct dev_ext_attribute, attr);
@@ -35,7 +35,7 @@ static ssize_t sidra_limit_store(struct device *node, struct device_attribute *a
 
 #define SIDRA_LIMIT(name, resource) \
 	static struct dev_ext_attribute sidra_limit_##name = { \
-		.attr = __ATTR(name, 0644, sidra_limit_show, sidra_limit_store), \
+		.attr = __ATTR(name, 0644, sidra_limits_show, sidra_limits_store), \
 		.var = (void *)(resource), \
 	}
 

@@ -14,7 +14,7 @@
 #include "sidra_compat.h"
 #include "sidra_device.h"
 #include "sidra_dma.h"
-#include "sidra_gem.h"
+#include "sidra_bo.h"
 #include "sidra_l3.h"
 #include "sidra_peer.h"
 

@@ -9,7 +9,7 @@
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_ioctl.h"
-#include "sidra_mmap.h"
+#include "sidra_map.h"
 #include "sidra_mmu.h"
 #include "sidra_mutex.h"
 #include "sidra_queue.h"

@@ -10,7 +10,7 @@
 #include "sidra_firmware.h"
 #include "sidra_irq.h"
 #include "sidra_mailbox.h"
-#include "sidra_mmap.h"
+#include "sidra_map.h"
 #include "sidra_queue.h"
 #include "sidra_recovery.h"
 #include "sidra_reset.h"

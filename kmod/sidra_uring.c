@@ -45,7 +45,7 @@ static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flag
 	io_uring_cmd_done32(cmd, result, value, issue_flags);
 }
 
-SIDRA_TASK_WORK(finish_in_task, sidra_uring_finish)
+SIDRA_TASK_WORK(sidra_uring_finish_in_task, sidra_uring_finish)
 
 static void sidra_uring_fire(struct sidra_waiter *waiter)
 {
@@ -54,7 +54,7 @@ static void sidra_uring_fire(struct sidra_waiter *waiter)
 	wait->result = sidra_timeline_check(&wait->queue->timeline, waiter->epoch, waiter->value);
 	if (wait->result == -EINPROGRESS || wait->result == -EIO)
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
-	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
+	io_uring_cmd_do_in_task_lazy(wait->cmd, sidra_uring_finish_in_task);
 }
 
 static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 epoch,
@@ -129,7 +129,7 @@ static int sidra_uring_cancel_value(struct sidra_queue *queue, u64 value)
 			container_of(waiter, struct sidra_uring_wait, waiter);
 
 		wait->result = -ECANCELED;
-		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
+		io_uring_cmd_do_in_task_lazy(wait->cmd, sidra_uring_finish_in_task);
 		count++;
 	}
 	req = sidra_uring_req_take(sdev, &queue->timeline, value);

@@ -17,7 +17,7 @@ static void sidra_uring_req_complete_linked(struct io_uring_cmd *cmd, unsigned i
 				    req->value, issue_flags);
 }
 
-SIDRA_TASK_WORK(complete_req_in_task, sidra_uring_req_complete_linked)
+SIDRA_TASK_WORK(sidra_uring_req_complete_in_task, sidra_uring_req_complete_linked)
 
 /*
  * Consecutive commands of one task and one ring complete in one task work, that of the first
@@ -53,7 +53,7 @@ void sidra_uring_req_complete_all(const struct sidra_timeline *timeline, struct 
 		list_cut_before(&run, list, pos);
 		several = !list_is_singular(&run);
 		list_del(&run);
-		__io_uring_cmd_do_in_task(first, complete_req_in_task,
+		__io_uring_cmd_do_in_task(first, sidra_uring_req_complete_in_task,
 					  several ? 0 : IOU_F_TWQ_LAZY_WAKE);
 	}
 }
@@ -61,5 +61,5 @@ void sidra_uring_req_complete_all(const struct sidra_timeline *timeline, struct 
 void sidra_uring_req_complete(struct sidra_uring_req *req)
 {
 	INIT_LIST_HEAD(&req->link);
-	io_uring_cmd_do_in_task_lazy(sidra_uring_cmd_of(req), complete_req_in_task);
+	io_uring_cmd_do_in_task_lazy(sidra_uring_cmd_of(req), sidra_uring_req_complete_in_task);
 }

@@ -4,9 +4,9 @@
 #include "sidra_call.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_gem.h"
+#include "sidra_bo.h"
 #include "sidra_ioctl.h"
-#include "sidra_mmap.h"
+#include "sidra_map.h"
 #include "sidra_mmu.h"
 #include "sidra_vm.h"
 

@@ -6,8 +6,8 @@
 #include "sidra_ctx.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_gem.h"
-#include "sidra_mmap.h"
+#include "sidra_bo.h"
+#include "sidra_map.h"
 #include "sidra_queue.h"
 
 /*

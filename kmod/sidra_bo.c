@@ -16,10 +16,10 @@
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_file.h"
-#include "sidra_gem.h"
+#include "sidra_bo.h"
 #include "sidra_ioctl.h"
 #include "sidra_l3.h"
-#include "sidra_mmap.h"
+#include "sidra_map.h"
 #include "sidra_mmu.h"
 #include "sidra_peer.h"
 #include "sidra_vm.h"
@@ -152,7 +152,7 @@ static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 	return ret;
 }
 
-void sidra_gem_unmap_all(struct sidra_device *sdev)
+void sidra_bo_unmap_all(struct sidra_device *sdev)
 {
 	struct sidra_bo *bo, *next;
 
@@ -256,7 +256,7 @@ static const struct drm_gem_object_funcs foreign_funcs = {
 	.export = sidra_bo_no_export,
 };
 
-struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size)
+struct drm_gem_object *sidra_bo_create_object(struct drm_device *drm, size_t size)
 {
 	struct sidra_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
@@ -383,7 +383,7 @@ static struct drm_gem_object *sidra_bo_import(struct sidra_device *sdev, struct 
  * The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program
  * can delay.
  */
-struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
+struct drm_gem_object *sidra_bo_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	struct drm_gem_object *obj;
 	int idx;
@@ -713,5 +713,5 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)
-#include "tests/sidra_gem_kunit.c"
+#include "tests/sidra_bo_kunit.c"
 #endif

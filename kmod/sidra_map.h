@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Mappings to user space, and their mmap offsets. */
-#ifndef __SIDRA_MMAP_H__
-#define __SIDRA_MMAP_H__
+#ifndef __SIDRA_MAP_H__
+#define __SIDRA_MAP_H__
 
 #include <linux/bitfield.h>
 #include <linux/mm_types.h>

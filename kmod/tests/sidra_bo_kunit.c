@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit tests of buffers of a device that is being unplugged; included by sidra_gem.c. */
+/* KUnit tests of buffers of a device that is being unplugged; included by sidra_bo.c. */
 #include "sidra_fake.h"
 
-/* Nothing may be mapped for a device after sidra_gem_unmap_all(). */
-static void gem_maps_nothing_for_an_unplugged_device(struct kunit *test)
+/* Nothing may be mapped for a device after sidra_bo_unmap_all(). */
+static void bo_maps_nothing_for_an_unplugged_device(struct kunit *test)
 {
 	struct sidra_device *sdev = &fake_device(test)->sdev;
 	struct sidra_bo *bo = kunit_kzalloc(test, sizeof(*bo), GFP_KERNEL);
@@ -14,18 +14,18 @@ static void gem_maps_nothing_for_an_unplugged_device(struct kunit *test)
 	sdev->drm.unplugged = true;
 	KUNIT_EXPECT_EQ(test, sidra_bo_map_pages(sdev, bo, &sgt), -ENODEV);
 	KUNIT_EXPECT_NULL(test, bo->sgt);
-	imported = sidra_gem_import(&sdev->drm, NULL);
+	imported = sidra_bo_prime_import(&sdev->drm, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(imported), -ENODEV);
 }
 
-static struct kunit_case gem_cases[] = {
-	KUNIT_CASE(gem_maps_nothing_for_an_unplugged_device),
+static struct kunit_case bo_cases[] = {
+	KUNIT_CASE(bo_maps_nothing_for_an_unplugged_device),
 	{}
 };
 
-static struct kunit_suite gem_suite = {
-	.name = "sidra_gem",
-	.test_cases = gem_cases,
+static struct kunit_suite bo_suite = {
+	.name = "sidra_bo",
+	.test_cases = bo_cases,
 };
 
-kunit_test_suite(gem_suite);
+kunit_test_suite(bo_suite);

@@ -3,8 +3,8 @@
  * Buffers in shared memory, in memory of the caller, in L3 and in L3 of other cards, and their
  * bindings to address spaces.
  */
-#ifndef __SIDRA_GEM_H__
-#define __SIDRA_GEM_H__
+#ifndef __SIDRA_BO_H__
+#define __SIDRA_BO_H__
 
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -74,10 +74,10 @@ static inline struct sidra_bo *to_sidra_bo(struct drm_gem_object *obj)
 	return container_of(to_drm_gem_shmem_obj(obj), struct sidra_bo, base);
 }
 
-struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size);
-struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf);
+struct drm_gem_object *sidra_bo_create_object(struct drm_device *drm, size_t size);
+struct drm_gem_object *sidra_bo_prime_import(struct drm_device *drm, struct dma_buf *dma_buf);
 
 /* Undoes all mappings for DMA, at the end of remove(), when no context is left. */
-void sidra_gem_unmap_all(struct sidra_device *sdev);
+void sidra_bo_unmap_all(struct sidra_device *sdev);
 
 #endif
