@@ -124,8 +124,7 @@ struct sidra_ioctl_desc {
 	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
 		.call = sidra_##name##_ioctl, \
 		.size = _IOC_SIZE(SIDRA_IOCTL_##number) + \
-			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX) + \
-			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) < (first)), \
+			BUILD_BUG_ON_ZERO(_IOC_SIZE(SIDRA_IOCTL_##number) > ARGS_MAX), \
 		.first_size = first \
 	}
 

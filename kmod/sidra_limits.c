@@ -19,7 +19,7 @@ static ssize_t sidra_limits_show(struct device *node, struct device_attribute *a
 }
 
 static ssize_t sidra_limits_store(struct device *node, struct device_attribute *attr,
-				 const char *text, size_t count)
+				  const char *text, size_t count)
 {
 	const struct dev_ext_attribute *limit = container_of(attr, struct dev_ext_attribute, attr);
 	struct sidra_limits *limits = &sidra_of_node(node)->limits;

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DRIVER = "drivers/accel/sidra"
 UAPI = "include/uapi/drm"
 # What programs may include; the rest of uapi/ describes the hardware, and is the driver's alone.
-INTERFACE = ("sidra_accel.h", "sidra_cmd.h", "sidra_monitor.h", "sidra_state.h")
+INTERFACE = ("sidra_accel.h", "sidra_cmd.h", "sidra_monitor.h", "sidra_state.h", "sidra_vector.h")
 HARDWARE = ("sidra_hw.h", "sidra_publish.h", "sidra_reg.h")
 SENDER = "SIDRA developers <developers@sidra.example.org>"
 DATE = "Thu, 1 Jan 2026 00:00:00 +0000"  # the series of the same sources is the same

@@ -32,7 +32,7 @@ static void args_that_a_caller_lacks_are_zero(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sidra_args_write(page, FIRST_SIZE, ones, NEW_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, sidra_args_read(got, NEW_SIZE, page, NEW_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, got[1], 4);
-	KUNIT_EXPECT_EQ_MSG(test, got[2], 3, "what is behind the caller's struct is not the driver's");
+	KUNIT_EXPECT_EQ_MSG(test, got[2], 3, "behind the caller's struct");
 }
 
 static void args_of_arrays_may_be_smaller_too(struct kunit *test)
