@@ -329,8 +329,8 @@ class Ioctl : public NodeTest {
                  return bytes_of(Arm{c, q, 1, -1, 0, queue.epoch(), 0});
              },
              {WHOLE(Arm, flags), WHOLE(Arm, pad)},
-             {WRONG(Arm, context, kNobody, -ENOENT), WRONG(Arm, queue, kNobody, -ENOENT),
-              WRONG(Arm, epoch, 0, -EINVAL), WRONG(Arm, eventfd, -2, -EBADF), WRONG(Arm, eventfd, 9999, -EBADF)}},
+             {WRONG(Arm, context, kNobody, -ENOENT), WRONG(Arm, queue, kNobody, -ENOENT), WRONG(Arm, epoch, 0, -EINVAL),
+              WRONG(Arm, eventfd, -2, -EBADF), WRONG(Arm, eventfd, 9999, -EBADF)}},
             {"SUBMIT",
              SIDRA_IOCTL_SUBMIT,
              0,

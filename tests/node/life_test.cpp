@@ -170,7 +170,55 @@ TEST_F(Life, DataOfSharedWeightsIsChargedToWhoSharesThem) {
         const uint64_t charged = ControlGroup::bytes() - before;
         std::printf("# %llu bytes for %llu descriptors\n", static_cast<unsigned long long>(charged),
                     static_cast<unsigned long long>(kShares));
+        std::fflush(stdout);
         return charged >= kShares * kBytes;
+    }));
+}
+
+TEST_F(Life, BuffersRingsAndTablesAreChargedToWhoAsksForThem) {
+    const ControlGroup group;
+    EXPECT_TRUE(in_child([] {
+        if (!ControlGroup::enter()) return false;
+        const Node node;
+        const Context context(node);
+        bool good = true;
+        const auto charges = [&](const char* what, uint64_t least, const std::function<bool()>& work) {
+            const uint64_t before = ControlGroup::bytes();
+            const bool done = work();
+            const uint64_t after = ControlGroup::bytes(), charged = after > before ? after - before : 0;
+            std::printf("# %s: %llu bytes, at least %llu\n", what, static_cast<unsigned long long>(charged),
+                        static_cast<unsigned long long>(least));
+            std::fflush(stdout);
+            good = good && done && charged >= least;
+        };
+        sidra_ioctl_buffer_create create{8 << 20, 0, 0, 0};
+        charges("a buffer", create.size, [&] {
+            if (node.call(SIDRA_IOCTL_BUFFER_CREATE, create) != 0) return false;
+            Buffer::bind(context, create.handle);
+            return true;
+        });
+        for (const uint32_t kind : {SIDRA_QUEUE_USER, SIDRA_QUEUE_KERNEL})
+            charges(kind == SIDRA_QUEUE_USER ? "a user queue" : "a kernel queue", uint64_t{SIDRA_CMD_SIZE} << 15, [&] {
+                sidra_ioctl_queue_create queue{};
+                queue.context = context.handle;
+                queue.kind = kind;
+                queue.ring_log2 = 15;
+                queue.priority = 1;
+                return node.call(SIDRA_IOCTL_QUEUE_CREATE, queue) == 0;
+            });
+        // Each address in a gigabyte of its own needs a table or more of its own.
+        constexpr uint64_t kTables = 400;
+        sidra_ioctl_buffer_create page{4096, 0, 0, 0};
+        if (node.call(SIDRA_IOCTL_BUFFER_CREATE, page) != 0) return false;
+        charges("page tables", kTables * 4096, [&] {
+            for (uint64_t i = 1; i <= kTables; i++) {
+                sidra_ioctl_buffer_bind bind{context.vm, page.handle, SIDRA_BIND_READ | SIDRA_BIND_FIXED,
+                                             0,          i << 30,     {}};
+                if (node.call(SIDRA_IOCTL_BUFFER_BIND, bind) != 0) return false;
+            }
+            return true;
+        });
+        return good;
     }));
 }
 

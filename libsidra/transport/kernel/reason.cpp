@@ -95,8 +95,9 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
     if (error == -ENODEV) return "the device was removed, or its driver unbound";
     if (error == -ESTALE) return "the context was lost to a reset";
     if (const char* limit = error == -EDQUOT ? limit_of(request) : nullptr)
-        return fmt::format("user {} has reached a limit of the device: user_limits/{} in its folder in /sys/class/sidra",
-                           user_name(geteuid()), limit);
+        return fmt::format(
+            "user {} has reached a limit of the device: user_limits/{} in its folder in /sys/class/sidra",
+            user_name(geteuid()), limit);
     switch (request) {
         case SIDRA_IOCTL_BUFFER_REGISTER: {
             const auto& enroll = *static_cast<const sidra_ioctl_buffer_register*>(argument);
