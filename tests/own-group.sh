@@ -33,9 +33,10 @@ wait $! || status=$?
 ((status == 143)) || fail "the status after SIGTERM is $status, not 143"
 # The signal has reached it, but it may still be ending.
 for ((tries = 0; tries < 6000; tries++)); do
-    [[ -d /proc/$inner && $(</proc/"$inner"/stat) != *") Z "* ]] || break
+    stat=$(cat "/proc/$inner/stat" 2>/dev/null) || break
+    [[ $stat != *") Z "* ]] || break
     sleep 0.01
-done 2>/dev/null
+done
 ((tries < 6000)) || fail "the grandchild still runs"
 [[ $(<"$folder/said") == "$inner" ]] || fail "something went on: $(<"$folder/said")"
 echo "own-group: passed"
