@@ -11,12 +11,12 @@
 #include <drm/drm_prime.h>
 
 #include "sidra_admin.h"
+#include "sidra_bo.h"
 #include "sidra_call.h"
 #include "sidra_compat.h"
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_file.h"
-#include "sidra_bo.h"
 #include "sidra_ioctl.h"
 #include "sidra_l3.h"
 #include "sidra_map.h"

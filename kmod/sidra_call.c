@@ -120,14 +120,13 @@ struct sidra_locked sidra_begin_call(struct sidra_device *sdev, struct mutex *lo
 		if (locked.error)
 			return locked;
 		locked.error = sidra_call_check(sdev) ?: sidra_call_lock_second(&locked);
-		if (locked.error) {
-			sidra_call_up(&locked);
-		} else if (READ_ONCE(sdev->recovery.requested)) {
+		if (!locked.error && READ_ONCE(sdev->recovery.requested)) {
 			/* Who had the lock has found out that the chip does not answer */
 			sidra_call_unlock_second(&locked);
-			sidra_call_up(&locked);
 			locked.error = -EAGAIN;
 		}
+		if (locked.error)
+			sidra_call_up(&locked);
 	} while (locked.error == -EAGAIN);
 	return locked;
 }

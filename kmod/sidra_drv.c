@@ -10,6 +10,7 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_ioctl.h>
 
+#include "sidra_bo.h"
 #include "sidra_chip.h"
 #include "sidra_compat.h"
 #include "sidra_ctx.h"
@@ -17,7 +18,6 @@
 #include "sidra_device.h"
 #include "sidra_dma.h"
 #include "sidra_file.h"
-#include "sidra_bo.h"
 #include "sidra_hwmon.h"
 #include "sidra_irq.h"
 #include "sidra_recovery.h"

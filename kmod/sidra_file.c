@@ -9,11 +9,11 @@
 #include <drm/drm_ioctl.h>
 
 #include "sidra_args.h"
+#include "sidra_bo.h"
 #include "sidra_call.h"
 #include "sidra_ctx.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_bo.h"
 #include "sidra_ioctl.h"
 #include "sidra_map.h"
 #include "sidra_queue.h"

@@ -3,10 +3,10 @@
 
 #include <drm/drm_gem.h>
 
+#include "sidra_bo.h"
 #include "sidra_ctx.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_bo.h"
 #include "sidra_map.h"
 #include "sidra_queue.h"
 

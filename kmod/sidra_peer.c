@@ -11,10 +11,10 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_prime.h>
 
+#include "sidra_bo.h"
 #include "sidra_compat.h"
 #include "sidra_device.h"
 #include "sidra_dma.h"
-#include "sidra_bo.h"
 #include "sidra_l3.h"
 #include "sidra_peer.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <drm/drm_device.h>
 
+#include "sidra_bo.h"
 #include "sidra_call.h"
 #include "sidra_device.h"
 #include "sidra_file.h"
-#include "sidra_bo.h"
 #include "sidra_ioctl.h"
 #include "sidra_map.h"
 #include "sidra_mmu.h"
