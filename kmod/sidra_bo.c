@@ -22,6 +22,7 @@
 #include "sidra_map.h"
 #include "sidra_mmu.h"
 #include "sidra_peer.h"
+#include "sidra_refusal.h"
 #include "sidra_vm.h"
 
 #define SIZE_LIMIT	(SIDRA_VA_END - SIDRA_VA_BEGIN)
@@ -443,11 +444,11 @@ int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 
 	args->handle = 0;
 	args->mmap_offset = 0;
-	ret = sidra_check_device(sdev);
+	ret = sidra_check_device(sdev) ?:
+		sidra_check_bits(file, args->flags, SIDRA_BUFFER_LOCAL) ?:
+		sidra_check_arg(file, args->size, args->size && args->size <= SIZE_LIMIT);
 	if (ret)
 		return ret;
-	if ((args->flags & ~SIDRA_BUFFER_LOCAL) || !args->size || args->size > SIZE_LIMIT)
-		return -EINVAL;
 	args->size = PAGE_ALIGN(args->size);
 	if (args->flags & SIDRA_BUFFER_LOCAL)
 		obj = sidra_bo_create_local(sdev, sfile->user, args->size);
@@ -535,18 +536,18 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 	int ret;
 
 	args->handle = 0;
-	ret = sidra_check_device(sdev);
+	ret = sidra_check_device(sdev) ?:
+		sidra_check_bits(file, args->flags, SIDRA_REGISTER_READONLY) ?:
+		sidra_check_arg(file, args->size,
+				args->size && args->size <= SIZE_LIMIT - 2 * PAGE_SIZE &&
+				args->address + args->size + PAGE_SIZE >= args->address);
 	if (ret)
 		return ret;
 	offset = offset_in_page(args->address);
 	start = args->address - offset;
-	if ((args->flags & ~SIDRA_REGISTER_READONLY) || !args->size ||
-	    args->size > SIZE_LIMIT - 2 * PAGE_SIZE ||
-	    args->address + args->size + PAGE_SIZE < args->address)
-		return -EINVAL;
 	size = PAGE_ALIGN(offset + args->size);
 	if (!access_ok(u64_to_user_ptr(start), size))
-		return -EFAULT;
+		return sidra_refuse(file, args->address, -EFAULT);
 	bo = sidra_bo_create_private(drm, size, SIDRA_BO_USER, &foreign_funcs);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
@@ -555,6 +556,8 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 	if (bo->readonly)
 		bo->direction = DMA_TO_DEVICE;
 	ret = sidra_bo_pin_all(sdev, bo, start, size);
+	if (ret == -EFAULT)
+		sidra_refuse(file, args->address, ret);
 	if (!ret)
 		ret = drm_gem_handle_create(file, &bo->base.base, &args->handle);
 	drm_gem_object_put(&bo->base.base);
@@ -564,10 +567,13 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 int sidra_buffer_close_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_buffer_close *args = data;
+	int ret = sidra_check_zero(file, args->flags);
 
-	if (args->flags)
-		return -EINVAL;
-	return drm_gem_handle_delete(file, args->handle) ? -ENOENT : 0;
+	if (ret)
+		return ret;
+	if (drm_gem_handle_delete(file, args->handle))
+		return sidra_refuse(file, args->handle, -ENOENT);
+	return 0;
 }
 
 /* ---- Binding ---- */
@@ -657,30 +663,41 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	int ret;
 
 	args->address = 0;
-	if (args->flags & ~BIND_FLAGS || args->pad || args->reserved[0] || args->reserved[1] ||
-	    !(args->flags & SIDRA_BIND_READ) || !(args->flags & SIDRA_BIND_FIXED) != !fixed)
-		return -EINVAL;
+	ret = sidra_check_bits(file, args->flags, BIND_FLAGS) ?:
+		sidra_check_arg(file, args->flags, args->flags & SIDRA_BIND_READ) ?:
+		sidra_check_zero(file, args->pad) ?:
+		sidra_check_zero(file, args->reserved[0]) ?:
+		sidra_check_zero(file, args->reserved[1]);
+	if (ret)
+		return ret;
+	if (!(args->flags & SIDRA_BIND_FIXED) != !fixed)
+		return sidra_refusal_note(file, "address", fixed, -EINVAL);
 	vm = sidra_vm_find(file->driver_priv, args->vm);
 	if (!vm)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 	obj = drm_gem_object_lookup(file, args->handle);
 	if (!obj)
-		return -ENOENT;
+		return sidra_refuse(file, args->handle, -ENOENT);
 	bo = to_sidra_bo(obj);
 	if (args->flags & SIDRA_BIND_WRITE)
 		flags |= SIDRA_PTE_WRITE;
 	if (fixed && offset_in_page(fixed) != bo->first)
-		ret = -EINVAL;
+		ret = sidra_refusal_note(file, "address", fixed, -EINVAL);
+	else if (bo->readonly && (args->flags & SIDRA_BIND_WRITE))
+		ret = sidra_refuse(file, args->flags, -EACCES);
 	else
-		ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES :
-									 sidra_bo_map(sdev, bo);
+		ret = sidra_bo_map(sdev, bo);
 	if (!ret) {
 		CLASS(sidra_call, call)(sdev, &vm->lock);
-		ret = call.error ?: (vm->dead ? -ENOENT : 0);
+		ret = call.error;
+		if (!ret && vm->dead)
+			ret = sidra_refuse(file, args->vm, -ENOENT);
 		if (!ret && !sidra_bo_handle_refers_to(file, args->handle, obj))
-			ret = -ENOENT;
+			ret = sidra_refuse(file, args->handle, -ENOENT);
 		if (!ret)
 			ret = sidra_bo_bind(vm, bo, args->handle, flags, fixed, &args->address);
+		if (fixed && (ret == -EINVAL || ret == -EEXIST))
+			sidra_refusal_note(file, "address", fixed, ret);
 	}
 	drm_gem_object_put(obj);
 	return ret;
@@ -695,17 +712,18 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	int ret;
 
 	if (!vm)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 
 	CLASS(sidra_lock, locked)(sdev, &vm->lock);
 	if (locked.error)
 		return locked.error;
 	if (vm->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 	binding = xa_load(&vm->bindings, args->address >> PAGE_SHIFT);
-	if (!binding || binding->handle != args->handle ||
-	    binding->va + to_sidra_bo(binding->obj)->first != args->address)
-		return -ENOENT;
+	if (!binding || binding->va + to_sidra_bo(binding->obj)->first != args->address)
+		return sidra_refuse(file, args->address, -ENOENT);
+	if (binding->handle != args->handle)
+		return sidra_refuse(file, args->handle, -ENOENT);
 	ret = sidra_admin_await_turn(sdev);
 	if (!ret)
 		sidra_binding_drop(vm, binding);

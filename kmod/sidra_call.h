@@ -67,9 +67,4 @@ static inline long sidra_answer(const struct sidra_device *sdev, long ret)
 	return ret < 0 && READ_ONCE(sdev->gone) ? -ENODEV : ret;
 }
 
-static inline int sidra_check_zero(u64 value)
-{
-	return value ? -EINVAL : 0;
-}
-
 #endif

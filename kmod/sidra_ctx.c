@@ -11,6 +11,7 @@
 #include "sidra_mmu.h"
 #include "sidra_queue.h"
 #include "sidra_quiesce.h"
+#include "sidra_refusal.h"
 #include "sidra_table.h"
 #include "sidra_trace.h"
 #include "sidra_usage.h"
@@ -135,17 +136,18 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 
 	args->context = 0;
 	args->doorbell_offset = 0;
-	if (args->flags || args->pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	vm = sidra_vm_find(sfile, args->vm);
 	if (!vm)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 
 	CLASS(sidra_call, call)(sdev, &vm->lock);
 	if (call.error)
 		return call.error;
 	if (vm->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 	ctx = sidra_ctx_alloc(vm, sfile);
 	if (!ctx)
 		return -ENOMEM;
@@ -298,19 +300,19 @@ int sidra_context_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	int ret = sidra_check_zero(args->flags);
+	int ret = sidra_check_zero(file, args->flags);
 
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(sfile, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	if (ctx->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	ret = sidra_admin_await_turn(sdev);
 	if (ret)
 		return ret;
@@ -325,22 +327,24 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct sidra_ioctl_context_query *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	int ret;
 
 	args->state = 0;
 	args->generation = 0;
 	args->vm = 0;
 	memset(&args->fault, 0, sizeof(args->fault));
-	if (args->flags || args->pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	if (ctx->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	args->state = ctx->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
 	args->generation = ctx->generation;
 	args->vm = ctx->vm->handle;
@@ -355,19 +359,19 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue;
 	unsigned long number;
-	int ret = sidra_check_zero(args->flags);
+	int ret = sidra_check_zero(file, args->flags);
 
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
 	if (ctx->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	if (!ctx->lost)
 		return 0;
 	ctx->fault = sidra_ctx_latest_fault(ctx);

@@ -17,6 +17,7 @@
 #include "sidra_ioctl.h"
 #include "sidra_map.h"
 #include "sidra_queue.h"
+#include "sidra_refusal.h"
 #include "sidra_uring.h"
 #include "sidra_vm.h"
 
@@ -76,6 +77,7 @@ int sidra_open(struct drm_device *drm, struct drm_file *file)
 	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->vms, XA_FLAGS_ALLOC1);
 	sidra_account_init(&sfile->account);
+	spin_lock_init(&sfile->refusal.lock);
 	file->driver_priv = sfile;
 	return 0;
 }
@@ -185,6 +187,8 @@ static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 	if (ret)
 		return ret;
 	ret = drm_ioctl_kernel(filp, ioctl->call, args, 0);
+	if (ret < 0)
+		sidra_refusal_settle(filp->private_data, _IOC_NR(cmd), ret);
 	if (sidra_args_write(arg, _IOC_SIZE(cmd), args, ioctl->size))
 		return -EFAULT;
 	return ret;

@@ -8,6 +8,7 @@
 #include <drm/drm_file.h>
 
 #include "sidra_device.h"
+#include "sidra_refusal.h"
 #include "sidra_usage.h"
 
 /**
@@ -21,6 +22,7 @@
  * @notifications: number of armed eventfds and WAIT_VALUEs, at most SIDRA_NOTIFICATIONS_MAX
  * @dummy: page that revoked mappings of this file show
  * @account: its device use
+ * @refusal: the argument that a call refused last
  */
 struct sidra_file {
 	struct sidra_device *sdev;
@@ -32,6 +34,7 @@ struct sidra_file {
 	struct page *dummy;
 	atomic_t notifications;
 	struct sidra_account account;
+	struct sidra_refusal refusal;
 };
 
 #define SIDRA_NOTIFICATIONS_MAX	4096

@@ -11,6 +11,7 @@
 #include "sidra_ioctl.h"
 #include "sidra_limits.h"
 #include "sidra_recovery.h"
+#include "sidra_refusal.h"
 
 /* What DEVICE_QUERY returns. */
 union sidra_answer {
@@ -18,6 +19,7 @@ union sidra_answer {
 	struct sidra_query_status status;
 	struct sidra_query_clock clock;
 	struct sidra_query_limits limits;
+	struct sidra_query_refusal refusal;
 };
 
 static void sidra_info_fill(struct sidra_device *sdev, struct sidra_query_device *to)
@@ -78,13 +80,21 @@ static void sidra_info_clock(struct sidra_device *sdev, struct sidra_query_clock
 }
 
 /* Returns the size of the answer. */
-static int sidra_info_answer(struct sidra_device *sdev, struct sidra_file *sfile, u32 query,
+static int sidra_info_answer(struct sidra_device *sdev, struct drm_file *file,
+			     const struct sidra_ioctl_device_query *args,
 			     union sidra_answer *answer)
 {
+	struct sidra_file *sfile = file->driver_priv;
+
+	if (args->query == SIDRA_QUERY_REFUSAL) {
+		sidra_refusal_query(file, &answer->refusal);
+		return sizeof(answer->refusal);
+	}
+
 	CLASS(sidra_call, call)(sdev, NULL);
 	if (call.error)
 		return call.error;
-	switch (query) {
+	switch (args->query) {
 	case SIDRA_QUERY_DEVICE:
 		sidra_info_fill(sdev, &answer->info);
 		return sizeof(answer->info);
@@ -98,7 +108,7 @@ static int sidra_info_answer(struct sidra_device *sdev, struct sidra_file *sfile
 		sidra_limits_query(sdev, sfile->user, &answer->limits);
 		return sizeof(answer->limits);
 	default:
-		return -EINVAL;
+		return sidra_refuse(file, args->query, -EINVAL);
 	}
 }
 
@@ -110,22 +120,26 @@ int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file
 	int ret;
 
 	args->size = 0;
-	if (args->flags || args->pad)
-		return -EINVAL;
-	ret = sidra_info_answer(to_sidra(drm), file->driver_priv, args->query, &answer);
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
+	ret = sidra_info_answer(to_sidra(drm), file, args, &answer);
 	if (ret < 0)
 		return ret;
 	args->size = room;
-	return sidra_args_return(args->data, &args->size, &answer, ret);
+	if (sidra_args_return(args->data, &args->size, &answer, ret))
+		return sidra_refuse(file, args->data, -EFAULT);
+	return 0;
 }
 
 int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_device_reset *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
+	int ret = sidra_check_zero(file, args->flags);
 
-	if (args->flags)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 

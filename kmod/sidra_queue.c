@@ -15,6 +15,7 @@
 #include "sidra_queue.h"
 #include "sidra_queue_memory.h"
 #include "sidra_quiesce.h"
+#include "sidra_refusal.h"
 #include "sidra_submit.h"
 #include "sidra_table.h"
 #include "sidra_trace.h"
@@ -356,18 +357,24 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->ring_size = 0;
 	args->report_offset = 0;
 	args->state_offset = 0;
-	if ((args->flags & ~SIDRA_QUEUE_REPORTS) || args->kind > SIDRA_QUEUE_KERNEL ||
-	    args->ring_log2 < SIDRA_QUEUE_LOG2_MIN || args->ring_log2 > SIDRA_QUEUE_LOG2_MAX ||
-	    args->priority >= SIDRA_PRIORITIES || args->start > SIDRA_QUEUE_START_MAX ||
-	    args->reserved[0] || args->reserved[1])
-		return -EINVAL;
-	if ((args->flags & SIDRA_QUEUE_REPORTS) && args->kind == SIDRA_QUEUE_KERNEL)
-		return -EINVAL;	/* the report ring of a kernel queue could not be mapped */
+	ret = sidra_check_arg(file, args->kind, args->kind <= SIDRA_QUEUE_KERNEL) ?:
+		/* The report ring of a kernel queue could not be mapped */
+		sidra_check_bits(file, args->flags,
+				 args->kind == SIDRA_QUEUE_KERNEL ? 0 : SIDRA_QUEUE_REPORTS) ?:
+		sidra_check_arg(file, args->ring_log2,
+				args->ring_log2 >= SIDRA_QUEUE_LOG2_MIN &&
+				args->ring_log2 <= SIDRA_QUEUE_LOG2_MAX) ?:
+		sidra_check_arg(file, args->priority, args->priority < SIDRA_PRIORITIES) ?:
+		sidra_check_arg(file, args->start, args->start <= SIDRA_QUEUE_START_MAX) ?:
+		sidra_check_zero(file, args->reserved[0]) ?:
+		sidra_check_zero(file, args->reserved[1]);
+	if (ret)
+		return ret;
 	if (args->priority == SIDRA_PRIORITIES - 1 && !capable(CAP_SYS_NICE))
-		return -EPERM;
+		return sidra_refuse(file, args->priority, -EPERM);
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
@@ -382,18 +389,19 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct sidra_queue *queue;
 	int ret;
 
-	if (args->flags || args->pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	queue = ctx->dead ? NULL : xa_load(&ctx->queues, args->queue);
 	if (!queue)
-		return -ENOENT;
+		return sidra_refuse(file, args->queue, -ENOENT);
 	ret = sidra_admin_await_turn(sdev);
 	if (!ret)
 		sidra_queue_remove(ctx, queue);
@@ -447,18 +455,20 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 
 	args->epoch = 0;
 	args->retired = 0;
-	if (args->flags)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx) ?: sidra_admin_await_turn(sdev);
 	if (ret)
 		return ret;
 	queue = xa_load(&ctx->queues, args->queue);
-	return queue ? sidra_queue_reset(ctx, queue, args) : -ENOENT;
+	return queue ? sidra_queue_reset(ctx, queue, args) :
+		       sidra_refuse(file, args->queue, -ENOENT);
 }
 
 int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -467,6 +477,7 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
 	const u32 flags = args->flags, pad = args->pad;
+	int ret;
 
 	*args = (struct sidra_ioctl_queue_query){
 		.context = args->context,
@@ -474,12 +485,15 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		.flags = flags,
 		.pad = pad,
 	};
-	if (flags || pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
-	queue = ctx ? sidra_queue_find(ctx, args->queue) : NULL;
+	if (!ctx)
+		return sidra_refuse(file, args->context, -ENOENT);
+	queue = sidra_queue_find(ctx, args->queue);
 	if (!queue)
-		return -ENOENT;
+		return sidra_refuse(file, args->queue, -ENOENT);
 	args->run_state = sidra_timeline_run_state(&queue->timeline);
 	args->timeline = sidra_timeline_value(&queue->timeline);
 	args->epoch = sidra_epochs_current(&queue->timeline.epochs);

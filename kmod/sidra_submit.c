@@ -17,6 +17,7 @@
 #include "sidra_queue.h"
 #include "sidra_queue_memory.h"
 #include "sidra_recovery.h"
+#include "sidra_refusal.h"
 #include "sidra_reset.h"
 #include "sidra_submit.h"
 #include "sidra_trace.h"
@@ -257,15 +258,15 @@ static bool sidra_submit_plugged(struct sidra_queue *queue)
 	return true;
 }
 
-int sidra_submit_check(const union sidra_cmd *packets, u32 count)
+u32 sidra_submit_forbidden(const union sidra_cmd *packets, u32 count)
 {
 	u32 i;
 
 	for (i = 0; i < count; i++)
 		if (packets[i].hdr.opcode == SIDRA_CMD_SEM_WAIT ||
 		    packets[i].hdr.opcode == SIDRA_CMD_SEM_SIGNAL)
-			return -EINVAL;
-	return 0;
+			break;
+	return i;
 }
 
 /*
@@ -300,8 +301,6 @@ static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra
 		return -ENOENT;
 	if (sidra_timeline_stopped(&queue->timeline))
 		return -EIO;
-	if (count > capacity)
-		return -EINVAL;
 	if (count > sidra_submit_free_slots(queue))
 		return -EBUSY;
 	for (i = 0; i < count; i++)
@@ -580,15 +579,18 @@ struct sidra_out {
 	int fd;
 };
 
-static int sidra_submit_read_point(const struct sidra_ioctl_submit *args, u64 array, u32 i,
+static int sidra_submit_read_point(struct drm_file *file, const struct sidra_ioctl_submit *args,
+				   const char *name, u64 array, u32 i,
 				   struct sidra_syncobj_point *point)
 {
 	int ret = sidra_args_read(point, sizeof(*point), array + (u64)i * args->point_stride,
 				  args->point_stride);
 
 	if (ret)
-		return ret;
-	return point->pad ? -EINVAL : 0;
+		return sidra_refusal_note(file, name, array, ret);
+	if (point->pad)
+		return sidra_refusal_note_element(file, name, i, "pad", point->pad, -EINVAL);
+	return 0;
 }
 
 /*
@@ -613,19 +615,20 @@ static int sidra_submit_collect_deps(struct drm_file *file, const struct sidra_i
 	int ret;
 
 	for (i = 0; i < args->in_count; i++) {
-		ret = sidra_submit_read_point(args, args->in_points, i, &point);
+		ret = sidra_submit_read_point(file, args, "in_points", args->in_points, i, &point);
 		if (ret)
 			return ret;
 		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
 		if (ret)
-			return ret;
+			return sidra_refusal_note_element(file, "in_points", i, "handle",
+							  point.handle, ret);
 		sidra_submit_add_dep(job, fence);
 	}
 	if (args->in_fence_fd == -1)
 		return 0;
 	fence = sync_file_get_fence(args->in_fence_fd);
 	if (!fence)
-		return -EINVAL;
+		return sidra_refuse(file, args->in_fence_fd, -EINVAL);
 	sidra_submit_add_dep(job, fence);
 	return 0;
 }
@@ -687,12 +690,14 @@ static struct sidra_out *sidra_submit_alloc_out(struct drm_file *file,
 		return ERR_PTR(-ENOMEM);
 	out->fd = -1;
 	for (i = 0; i < args->out_count && !ret; i++) {
-		ret = sidra_submit_read_point(args, args->out_points, i, &point);
+		ret = sidra_submit_read_point(file, args, "out_points", args->out_points, i,
+					      &point);
 		if (ret)
 			break;
 		out->syncobj[i] = drm_syncobj_find(file, point.handle);
 		if (!out->syncobj[i]) {
-			ret = -ENOENT;
+			ret = sidra_refusal_note_element(file, "out_points", i, "handle",
+							 point.handle, -ENOENT);
 			break;
 		}
 		out->count++;
@@ -793,21 +798,24 @@ static int sidra_submit_with_fences(struct drm_file *file, struct sidra_ioctl_su
 	return ret;
 }
 
-static int sidra_submit_check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
+static int sidra_submit_check_args(struct drm_file *file, const struct sidra_ioctl_submit *args)
 {
-	u32 points = args->in_count + args->out_count;
+	int ret;
 
-	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || args->reserved[0] ||
-	    args->reserved[1] || !args->count || args->count > SUBMIT_MAX ||
-	    args->packet_stride != SIDRA_CMD_SIZE || out_fence_fd != -1)
-		return -EINVAL;
-	if (args->in_count > POINTS_MAX || args->out_count > POINTS_MAX)
-		return -EINVAL;
-	if ((args->in_points && !args->in_count) || (args->out_points && !args->out_count))
-		return -EINVAL;
-	if (!points && !args->point_stride)
-		return 0;
-	return sidra_args_stride(args->point_stride, POINT_FIRST_SIZE);
+	ret = sidra_check_bits(file, args->flags, SIDRA_SUBMIT_OUT_FENCE) ?:
+		sidra_check_zero(file, args->pad) ?:
+		sidra_check_zero(file, args->reserved[0]) ?:
+		sidra_check_zero(file, args->reserved[1]) ?:
+		sidra_check_arg(file, args->count, args->count && args->count <= SUBMIT_MAX) ?:
+		sidra_check_arg(file, args->packet_stride,
+				args->packet_stride == SIDRA_CMD_SIZE) ?:
+		sidra_check_arg(file, args->in_count, args->in_count <= POINTS_MAX) ?:
+		sidra_check_arg(file, args->out_count, args->out_count <= POINTS_MAX) ?:
+		sidra_check_arg(file, args->in_points, !args->in_points || args->in_count) ?:
+		sidra_check_arg(file, args->out_points, !args->out_points || args->out_count);
+	if (ret || (!args->in_count && !args->out_count && !args->point_stride))
+		return ret;
+	return sidra_check_stride(file, args->point_stride, POINT_FIRST_SIZE);
 }
 
 static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit *args,
@@ -817,7 +825,7 @@ static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit 
 	union sidra_cmd few[SUBMIT_STACK], *packets = few;
 	union sidra_cmd *many __free(kvfree) = NULL;
 	size_t bytes = (size_t)args->count * sizeof(*packets);
-	int ret;
+	u32 forbidden;
 
 	if (args->count > SUBMIT_STACK) {
 		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
@@ -827,10 +835,11 @@ static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit 
 		packets = many;
 	}
 	if (copy_from_user(packets, u64_to_user_ptr(args->packets), bytes))
-		return -EFAULT;
-	ret = sidra_submit_check(packets, args->count);
-	if (ret)
-		return ret;
+		return sidra_refuse(file, args->packets, -EFAULT);
+	forbidden = sidra_submit_forbidden(packets, args->count);
+	if (forbidden < args->count)
+		return sidra_refusal_note_element(file, "packets", forbidden, "hdr.opcode",
+						  packets[forbidden].hdr.opcode, -EINVAL);
 	if (fences)
 		return sidra_submit_with_fences(file, args, queue, packets);
 	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value,
@@ -848,19 +857,23 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	args->value = 0;
 	args->epoch = 0;
 	args->out_fence_fd = -1;
-	ret = sidra_submit_check_submit(args, out_fence_fd);
+	ret = sidra_submit_check_args(file, args);
 	if (ret)
 		return ret;
+	if (out_fence_fd != -1)
+		return sidra_refusal_note(file, "out_fence_fd", out_fence_fd, -EINVAL);
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	if (READ_ONCE(ctx->lost))
 		return -ESTALE;
 	queue = sidra_queue_find(ctx, args->queue);
 	if (!queue)
-		return -ENOENT;
-	if (queue->kind != SIDRA_QUEUE_KERNEL)
-		return -EINVAL;
+		return sidra_refuse(file, args->queue, -ENOENT);
+	ret = sidra_check_arg(file, args->queue, queue->kind == SIDRA_QUEUE_KERNEL) ?:
+		sidra_check_arg(file, args->count, args->count <= sidra_queue_capacity(queue));
+	if (ret)
+		return ret;
 	return sidra_submit_submit(file, args, queue);
 }
 

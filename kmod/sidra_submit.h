@@ -32,13 +32,14 @@ void sidra_submit_hold(struct sidra_queue *queue);
 /* Restarts the time limits of jobs, and publishes packets that became ready meanwhile. */
 void sidra_submit_resume(struct sidra_queue *queue);
 
-/* -EINVAL if a packet is not allowed in kernel queues. */
-int sidra_submit_check(const union sidra_cmd *packets, u32 count);
+/* The first packet that is not allowed in kernel queues; @count if there is none. */
+u32 sidra_submit_forbidden(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately,
  * or when the task is unplugged. Returns the point of the timeline at which they have retired in
- * @value and @epoch. The queue takes its own references to @job. @req may have been completed
- * when this returns. Does not sleep. -EBUSY: the ring is full, and nothing was submitted.
+ * @value and @epoch. There are no more than sidra_queue_capacity(). The queue takes its own
+ * references to @job. @req may have been completed when this returns. Does not sleep. -EBUSY: the
+ * ring is full, and nothing was submitted.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
 			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value,

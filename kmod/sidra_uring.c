@@ -163,9 +163,8 @@ static int sidra_uring_submit(struct io_uring_cmd *cmd, struct sidra_queue *queu
 	u32 epoch;
 	int ret;
 
-	ret = sidra_submit_check(packets, count);
-	if (ret)
-		return ret;
+	if (sidra_submit_forbidden(packets, count) < count)
+		return -EINVAL;
 	*req = (struct sidra_uring_req){};
 	/* Not later: once it is queued, it may complete at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
@@ -183,7 +182,8 @@ static int sidra_uring_submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue
 	u32 count = bytes / sizeof(*packets);
 	int ret;
 
-	if (!bytes || bytes % sizeof(*packets) || count > SUBMIT_MAX)
+	if (!bytes || bytes % sizeof(*packets) || count > SUBMIT_MAX ||
+	    count > sidra_queue_capacity(queue))
 		return -EINVAL;
 	if (count > SUBMIT_STACK) {
 		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);

@@ -8,6 +8,7 @@
 #include "sidra_ioctl.h"
 #include "sidra_map.h"
 #include "sidra_mmu.h"
+#include "sidra_refusal.h"
 #include "sidra_vm.h"
 
 static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
@@ -120,8 +121,9 @@ int sidra_vm_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	int ret;
 
 	args->vm = 0;
-	if (args->flags)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags);
+	if (ret)
+		return ret;
 
 	CLASS(sidra_call, call)(sdev, NULL);
 	if (call.error)
@@ -147,18 +149,19 @@ int sidra_vm_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	struct sidra_file *sfile = file->driver_priv;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_vm *vm __free(sidra_vm) = NULL;
+	int ret = sidra_check_zero(file, args->flags);
 
-	if (args->flags)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	vm = sidra_vm_find(sfile, args->vm);
 	if (!vm)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 
 	CLASS(sidra_lock, locked)(sdev, &vm->lock);
 	if (locked.error)
 		return locked.error;
 	if (vm->dead)
-		return -ENOENT;
+		return sidra_refuse(file, args->vm, -ENOENT);
 	if (!list_empty(&vm->ctxs))
 		return -EBUSY;
 	sidra_vm_destroy(vm);

@@ -18,6 +18,7 @@
 #include "sidra_file.h"
 #include "sidra_ioctl.h"
 #include "sidra_queue.h"
+#include "sidra_refusal.h"
 #include "sidra_trace.h"
 
 #define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* the delay that a lost interrupt causes */
@@ -150,22 +151,33 @@ static void sidra_wait_trace_end(const struct item *item, int result)
 	trace_sidra_wait_end(queue->sdev->ordinal, queue->slot, queue->number, item->value, result);
 }
 
-static int sidra_wait_read_item(u64 from, u32 stride, struct sidra_wait_item *item)
+static int sidra_wait_read_item(struct drm_file *file, const struct sidra_ioctl_wait *args, u32 i,
+				struct sidra_wait_item *item)
 {
-	int ret = sidra_args_read(item, sizeof(*item), from, stride);
+	int ret = sidra_args_read(item, sizeof(*item), args->items + (u64)i * args->stride,
+				  args->stride);
 
 	if (ret)
-		return ret;
-	return item->pad || !item->epoch ? -EINVAL : 0;
+		return sidra_refuse(file, args->items, ret);
+	if (item->pad)
+		return sidra_refusal_note_element(file, "items", i, "pad", item->pad, -EINVAL);
+	if (!item->epoch)
+		return sidra_refusal_note_element(file, "items", i, "epoch", 0, -EINVAL);
+	return 0;
 }
 
-static int sidra_wait_find_queue(struct drm_file *file, u32 context, u32 number,
+static int sidra_wait_find_queue(struct drm_file *file, const struct sidra_wait_item *item, u32 i,
 				 struct sidra_queue **queue)
 {
-	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, context);
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, item->context);
 
-	*queue = ctx ? sidra_queue_find(ctx, number) : NULL;
-	return *queue ? 0 : -ENOENT;
+	if (!ctx)
+		return sidra_refusal_note_element(file, "items", i, "context", item->context,
+						  -ENOENT);
+	*queue = sidra_queue_find(ctx, item->queue);
+	if (!*queue)
+		return sidra_refusal_note_element(file, "items", i, "queue", item->queue, -ENOENT);
+	return 0;
 }
 
 int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -174,13 +186,16 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct item few[FEW] = {}, *items = few;
 	struct item *many __free(kfree) = NULL;
 	struct sidra_wait_item item;
-	int ret = 0;
+	int ret;
 	u32 i;
 
 	args->index = 0;
-	if ((args->flags & ~SIDRA_WAIT_ALL) || !args->count || args->count > SIDRA_WAIT_MAX ||
-	    sidra_args_stride(args->stride, ITEM_FIRST_SIZE))
-		return -EINVAL;
+	ret = sidra_check_bits(file, args->flags, SIDRA_WAIT_ALL) ?:
+		sidra_check_arg(file, args->count,
+				args->count && args->count <= SIDRA_WAIT_MAX) ?:
+		sidra_check_stride(file, args->stride, ITEM_FIRST_SIZE);
+	if (ret)
+		return ret;
 	if (args->count > FEW) {
 		many = kcalloc(args->count, sizeof(*many), GFP_KERNEL_ACCOUNT);
 		if (!many)
@@ -188,11 +203,9 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		items = many;
 	}
 	for (i = 0; i < args->count; i++) {
-		ret = sidra_wait_read_item(args->items + (u64)i * args->stride, args->stride,
-					   &item);
+		ret = sidra_wait_read_item(file, args, i, &item);
 		if (!ret)
-			ret = sidra_wait_find_queue(file, item.context, item.queue,
-						    &items[i].queue);
+			ret = sidra_wait_find_queue(file, &item, i, &items[i].queue);
 		if (ret) {
 			args->index = i;
 			break;
@@ -254,14 +267,18 @@ static void sidra_wait_cancel_events(struct sidra_device *sdev, struct sidra_que
 	}
 }
 
-static struct event *sidra_wait_create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u64 value)
+static struct event *sidra_wait_create_event(struct drm_file *file,
+					     const struct sidra_ioctl_arm *args)
 {
-	struct event *event;
 	/* Stays valid if the caller closes the descriptor */
-	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);
+	struct eventfd_ctx *ctx = eventfd_ctx_fdget(args->eventfd);
+	struct sidra_file *sfile = file->driver_priv;
+	struct event *event;
 
-	if (IS_ERR(ctx))
+	if (IS_ERR(ctx)) {
+		sidra_refuse(file, args->eventfd, PTR_ERR(ctx));
 		return ERR_CAST(ctx);
+	}
 	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
 	if (!event || !sidra_notification_get(sfile)) {
 		kfree(event);
@@ -271,8 +288,8 @@ static struct event *sidra_wait_create_event(struct sidra_file *sfile, s32 fd, u
 	event->ctx = ctx;
 	event->sfile = sfile;
 	event->waiter = (struct sidra_waiter){
-		.value = value,
-		.epoch = epoch,
+		.value = args->value,
+		.epoch = args->epoch,
 		.sleeper = true,
 		.fire = sidra_wait_signal_event,
 	};
@@ -286,26 +303,29 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
 	struct event *event;
+	int ret;
 
-	if (args->flags || args->pad || !args->epoch)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad) ?:
+		sidra_check_arg(file, args->epoch, args->epoch);
+	if (ret)
+		return ret;
 	if (args->eventfd < -1)
-		return -EBADF;
+		return sidra_refuse(file, args->eventfd, -EBADF);
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	if (READ_ONCE(ctx->lost))
 		return -ESTALE;
 	queue = sidra_queue_find(ctx, args->queue);
 	if (!queue)
-		return -ENOENT;
+		return sidra_refuse(file, args->queue, -ENOENT);
 	if (args->eventfd == -1) {
 		sidra_wait_cancel_events(sdev, queue, args->value);
 		return 0;
 	}
 	if (sidra_timeline_check(&queue->timeline, args->epoch, args->value) == -ECANCELED)
 		return -ECANCELED;
-	event = sidra_wait_create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
+	event = sidra_wait_create_event(file, args);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_waiter_add(sdev, &queue->timeline, &event->waiter);

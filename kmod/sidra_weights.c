@@ -16,6 +16,7 @@
 #include "sidra_device.h"
 #include "sidra_ioctl.h"
 #include "sidra_quiesce.h"
+#include "sidra_refusal.h"
 #include "sidra_report.h"
 #include "sidra_store.h"
 #include "sidra_table.h"
@@ -45,7 +46,7 @@ static struct sidra_nvm_user sidra_weights_caller(void)
  * The owner that a call names, in the initial user namespace; -EINVAL if the caller's user
  * namespace has no such user.
  */
-static int sidra_weights_read_owner(u32 owner, u32 *uid)
+static int sidra_weights_read_owner(struct drm_file *file, u32 owner, u32 *uid)
 {
 	kuid_t kuid;
 
@@ -55,7 +56,7 @@ static int sidra_weights_read_owner(u32 owner, u32 *uid)
 	}
 	kuid = make_kuid(current_user_ns(), owner);
 	if (!uid_valid(kuid))
-		return -EINVAL;
+		return sidra_refusal_note(file, "owner", owner, -EINVAL);
 	*uid = from_kuid(&init_user_ns, kuid);
 	return 0;
 }
@@ -132,25 +133,27 @@ void sidra_weights_drop_all(struct sidra_ctx *ctx)
 
 /* ---- Arguments and results ---- */
 
-static int sidra_weights_read_name(u64 address, char name[SIDRA_WEIGHTS_NAME_MAX + 1])
+static int sidra_weights_read_name(struct drm_file *file, u64 address,
+				   char name[SIDRA_WEIGHTS_NAME_MAX + 1])
 {
 	long length = strncpy_from_user(name, u64_to_user_ptr(address), SIDRA_WEIGHTS_NAME_MAX + 1);
 
 	if (length < 0)
-		return length;
-	return length == 0 || length > SIDRA_WEIGHTS_NAME_MAX ? -EINVAL : 0;
+		return sidra_refusal_note(file, "name", address, length);
+	return sidra_refusal_unless(file, "name", address,
+				    length && length <= SIDRA_WEIGHTS_NAME_MAX);
 }
 
 /*
  * Returns NULL if @size is 0. Unlike vmemdup_user(), charges the memory to the caller, because a
  * descriptor may keep it.
  */
-static void *sidra_weights_read_data(u64 address, u64 size)
+static void *sidra_weights_read_data(struct drm_file *file, u64 address, u64 size)
 {
 	void *data;
 
 	if (size > SIDRA_WEIGHTS_DATA_MAX)
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(sidra_refusal_note(file, "data_size", size, -EINVAL));
 	if (!size)
 		return NULL;
 	data = kvmalloc(size, GFP_KERNEL_ACCOUNT);
@@ -159,18 +162,19 @@ static void *sidra_weights_read_data(u64 address, u64 size)
 	if (!copy_from_user(data, u64_to_user_ptr(address), size))
 		return data;
 	kvfree(data);
-	return ERR_PTR(-EFAULT);
+	return ERR_PTR(sidra_refusal_note(file, "data", address, -EFAULT));
 }
 
 /* Copies the data kept with the object to the caller of OPEN or IMPORT. */
-static int sidra_weights_return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_size)
+static int sidra_weights_return_data(struct drm_file *file, u64 to, u64 room, const void *data,
+				     u64 size, u64 *data_size)
 {
 	if (size > room) {
 		*data_size = size;
 		return -ENOSPC;
 	}
 	if (size && copy_to_user(u64_to_user_ptr(to), data, size))
-		return -EFAULT;
+		return sidra_refusal_note(file, "data", to, -EFAULT);
 	return 0;
 }
 
@@ -197,7 +201,7 @@ static int sidra_weights_install_taken(struct sidra_ctx *ctx, struct sidra_objec
  * Reads the crossbars that the caller of CREATE wants. Returns NULL if it leaves the choice to the
  * driver.
  */
-static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev,
+static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev, struct drm_file *file,
 				      const struct sidra_ioctl_weights_create *args, u32 given)
 {
 	u64 tiles = sidra_tile_count(args->rows, args->cols, args->encoding);
@@ -205,9 +209,11 @@ static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev,
 	int ret;
 
 	if (!args->xbar_ids)
-		return args->xbar_stride ? ERR_PTR(-EINVAL) : NULL;
-	if (given != tiles || sidra_args_stride(args->xbar_stride, sizeof(*wanted)))
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(sidra_check_zero(file, args->xbar_stride));
+	ret = sidra_refusal_unless(file, "xbars", given, given == tiles) ?:
+		sidra_check_stride(file, args->xbar_stride, sizeof(*wanted));
+	if (ret)
+		return ERR_PTR(ret);
 	if (tiles > sidra_xbars_of(&sdev->chip.info))
 		return ERR_PTR(-ENOSPC);
 	wanted = kvmalloc_array(tiles, sizeof(*wanted), GFP_KERNEL_ACCOUNT);
@@ -218,13 +224,14 @@ static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev,
 	if (!ret)
 		return wanted;
 	kvfree(wanted);
-	return ERR_PTR(ret);
+	return ERR_PTR(sidra_refuse(file, args->xbar_ids, ret));
 }
 
 /* ---- Calls ---- */
 
 /* Looks a handle up in a usable context; valid while sidra_ctx.lock is held. */
-static struct sidra_weights_handle *sidra_weights_find_handle(struct sidra_ctx *ctx, u32 index)
+static struct sidra_weights_handle *sidra_weights_find_handle(struct sidra_ctx *ctx,
+							      struct drm_file *file, u32 index)
 {
 	struct sidra_weights_handle *handle;
 	int ret = sidra_ctx_usable(ctx);
@@ -232,7 +239,7 @@ static struct sidra_weights_handle *sidra_weights_find_handle(struct sidra_ctx *
 	if (ret)
 		return ERR_PTR(ret);
 	handle = xa_load(&ctx->weights, index);
-	return handle ?: ERR_PTR(-ENOENT);
+	return handle ?: ERR_PTR(sidra_refusal_note(file, "index", index, -ENOENT));
 }
 
 int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -248,13 +255,17 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	args->index = 0;
 	args->xbars = 0;
 	args->uid = 0;
-	if (args->flags || args->pad || !sidra_weights_valid_rights(args->rights) ||
-	    args->encoding > SIDRA_ENCODING_OFFSET || !args->rows || !args->cols)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad) ?:
+		sidra_check_arg(file, args->rights, sidra_weights_valid_rights(args->rights)) ?:
+		sidra_check_arg(file, args->encoding, args->encoding <= SIDRA_ENCODING_OFFSET) ?:
+		sidra_check_arg(file, args->rows, args->rows) ?:
+		sidra_check_arg(file, args->cols, args->cols);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
-	wanted = sidra_weights_read_wanted(sdev, args, given);
+		return sidra_refuse(file, args->context, -ENOENT);
+	wanted = sidra_weights_read_wanted(sdev, file, args, given);
 	if (IS_ERR(wanted))
 		return PTR_ERR(wanted);
 
@@ -286,15 +297,14 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	int ret;
 
 	memset(args->uuid, 0, sizeof(args->uuid));
-	if (args->flags || args->mode & ~0777u || args->data_size > SIDRA_WEIGHTS_DATA_MAX)
-		return -EINVAL;
-	ret = sidra_weights_read_name(args->name, entry.name);
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_bits(file, args->mode, 0777) ?:
+		sidra_weights_read_name(file, args->name, entry.name);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
-	kept = sidra_weights_read_data(args->data, args->data_size);
+		return sidra_refuse(file, args->context, -ENOENT);
+	kept = sidra_weights_read_data(file, args->data, args->data_size);
 	if (IS_ERR(kept))
 		return PTR_ERR(kept);
 	uuid_gen(&uuid);
@@ -306,7 +316,7 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
-	handle = sidra_weights_find_handle(ctx, args->index);
+	handle = sidra_weights_find_handle(ctx, file, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
@@ -347,20 +357,20 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->index = 0;
 	args->uid = 0;
 	args->data_size = 0;
-	if (args->flags || args->pad || !sidra_weights_valid_rights(args->rights))
-		return -EINVAL;
-	ret = sidra_weights_read_owner(args->owner, &owner) ?:
-		sidra_weights_read_name(args->name, name);
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad) ?:
+		sidra_check_arg(file, args->rights, sidra_weights_valid_rights(args->rights)) ?:
+		sidra_weights_read_owner(file, args->owner, &owner) ?:
+		sidra_weights_read_name(file, args->name, name);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	ret = sidra_weights_take_named(ctx, owner, name, args->rights, &object, &kept, &size);
 	if (ret)
 		return ret;
 	shape = *object;
-	ret = sidra_weights_return_data(args->data, room, kept, size, &args->data_size);
+	ret = sidra_weights_return_data(file, args->data, room, kept, size, &args->data_size);
 	ret = sidra_weights_install_taken(ctx, object, args->rights, &index, ret);
 	if (ret)
 		return ret;
@@ -383,10 +393,9 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	u32 owner;
 	int ret;
 
-	if (args->flags & ~SIDRA_UNLINK_EVICT)
-		return -EINVAL;
-	ret = sidra_weights_read_owner(args->owner, &owner) ?:
-		sidra_weights_read_name(args->name, name);
+	ret = sidra_check_bits(file, args->flags, SIDRA_UNLINK_EVICT) ?:
+		sidra_weights_read_owner(file, args->owner, &owner) ?:
+		sidra_weights_read_name(file, args->name, name);
 	if (ret)
 		return ret;
 
@@ -403,18 +412,19 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct sidra_weights_handle *handle;
 	int ret;
 
-	if (args->flags || args->pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 
 	CLASS(sidra_lock, locked)(sdev, &ctx->lock);
 	if (locked.error)
 		return locked.error;
 	handle = ctx->dead ? NULL : xa_load(&ctx->weights, args->index);
 	if (!handle)
-		return -ENOENT;
+		return sidra_refuse(file, args->index, -ENOENT);
 	ret = sidra_admin_await_turn(sdev);
 	if (!ret)
 		sidra_weights_drop(ctx, args->index, handle);
@@ -450,14 +460,15 @@ static const struct file_operations share_fops = {
 };
 
 /* Takes a descriptor reference to the object for @share. */
-static int sidra_weights_take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+static int sidra_weights_take_shared(struct sidra_ctx *ctx, struct drm_file *file, u32 index,
+				     struct sidra_share *share)
 {
 	struct sidra_weights_handle *handle;
 
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
-	handle = sidra_weights_find_handle(ctx, index);
+	handle = sidra_weights_find_handle(ctx, file, index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	if (share->rights & ~handle->rights)
@@ -467,12 +478,13 @@ static int sidra_weights_take_shared(struct sidra_ctx *ctx, u32 index, struct si
 	return 0;
 }
 
-static int sidra_weights_share_file(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+static int sidra_weights_share_file(struct sidra_ctx *ctx, struct drm_file *file, u32 index,
+				    struct sidra_share *share)
 {
 	struct sidra_device *sdev = ctx->sdev;
 	int fd, ret;
 
-	ret = sidra_weights_take_shared(ctx, index, share);
+	ret = sidra_weights_take_shared(ctx, file, index, share);
 	if (ret)
 		return ret;
 	drm_dev_get(&sdev->drm);
@@ -493,20 +505,22 @@ int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	int ret;
 
 	args->fd = -1;
-	if (args->flags || !sidra_weights_valid_rights(args->rights))
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?:
+		sidra_check_arg(file, args->rights, sidra_weights_valid_rights(args->rights));
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
 	if (!share)
 		return -ENOMEM;
 	share->sdev = ctx->sdev;
 	share->rights = args->rights;
 	share->size = args->data_size;
-	share->data = sidra_weights_read_data(args->data, args->data_size);
+	share->data = sidra_weights_read_data(file, args->data, args->data_size);
 	ret = IS_ERR(share->data) ? PTR_ERR(share->data) :
-				    sidra_weights_share_file(ctx, args->index, share);
+				    sidra_weights_share_file(ctx, file, args->index, share);
 	if (ret >= 0) {
 		args->fd = ret;
 		return 0;
@@ -529,7 +543,8 @@ static int sidra_weights_take_handle(struct sidra_ctx *ctx, struct sidra_object 
 }
 
 static int sidra_weights_import(struct sidra_ctx *ctx, struct sidra_share *share,
-				struct sidra_ioctl_weights_import *args, u64 room)
+				struct drm_file *file, struct sidra_ioctl_weights_import *args,
+				u64 room)
 {
 	struct sidra_object *object = share->object, shape;
 	u32 index;
@@ -539,7 +554,7 @@ static int sidra_weights_import(struct sidra_ctx *ctx, struct sidra_share *share
 	if (ret)
 		return ret;
 	shape = *object;
-	ret = sidra_weights_return_data(args->data, room, share->data, share->size,
+	ret = sidra_weights_return_data(file, args->data, room, share->data, share->size,
 					&args->data_size);
 	ret = sidra_weights_install_taken(ctx, object, share->rights, &index, ret);
 	if (ret)
@@ -562,7 +577,7 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	u64 room = args->data_size;
 	struct sidra_share *share;
 	struct file *filp;
-	int ret = -ENOENT;
+	int ret;
 
 	args->rights = 0;
 	args->rows = 0;
@@ -572,17 +587,20 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	args->index = 0;
 	args->uid = 0;
 	args->data_size = 0;
-	if (args->flags)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
+		return sidra_refuse(file, args->context, -ENOENT);
 	filp = fget(args->fd);
 	if (!filp)
-		return -EBADF;
+		return sidra_refuse(file, args->fd, -EBADF);
 	share = filp->private_data;
 	if (filp->f_op == &share_fops && share->sdev == ctx->sdev)
-		ret = sidra_weights_import(ctx, share, args, room);
+		ret = sidra_weights_import(ctx, share, file, args, room);
+	else
+		ret = sidra_refuse(file, args->fd, -ENOENT);
 	fput(filp);
 	return ret;
 }
@@ -591,8 +609,8 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
  * Returns programming progress and the number of crossbars, and a copy of their list if it was
  * asked for and has @room.
  */
-static int sidra_weights_query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query *args,
-				      u32 room, u32 **ids)
+static int sidra_weights_query_object(struct sidra_ctx *ctx, struct drm_file *file,
+				      struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
 {
 	struct sidra_weights_handle *handle;
 	u32 count;
@@ -601,7 +619,7 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct sidra_ioctl_
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
-	handle = sidra_weights_find_handle(ctx, args->index);
+	handle = sidra_weights_find_handle(ctx, file, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	count = handle->object->tile_count;
@@ -627,17 +645,21 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	args->xbars = 0;
 	args->programmed_rows = 0;
 	args->total_rows = 0;
-	if (args->flags || args->pad ||
-	    (args->xbar_ids ? sidra_args_stride(args->xbar_stride, sizeof(*ids)) :
-			      args->xbar_stride != 0))
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (!ret)
+		ret = args->xbar_ids ? sidra_check_stride(file, args->xbar_stride, sizeof(*ids)) :
+				       sidra_check_zero(file, args->xbar_stride);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
-	ret = sidra_weights_query_object(ctx, args, room, &ids);
+		return sidra_refuse(file, args->context, -ENOENT);
+	ret = sidra_weights_query_object(ctx, file, args, room, &ids);
 	if (!ret && ids)
 		ret = sidra_args_write_array(args->xbar_ids, args->xbars, args->xbar_stride, ids,
 					     sizeof(*ids));
+	if (ret == -EFAULT)
+		sidra_refuse(file, args->xbar_ids, ret);
 	if (!ret)
 		return 0;
 	args->programmed_rows = 0;
@@ -695,8 +717,11 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	int ret;
 
 	args->count = 0;
-	if (args->flags || !count || sidra_args_stride(args->stride, ENTRY_FIRST_SIZE))
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?:
+		sidra_refusal_unless(file, "count", count, count) ?:
+		sidra_check_stride(file, args->stride, ENTRY_FIRST_SIZE);
+	if (ret)
+		return ret;
 	count = min(count, SIDRA_NVM_ENTRIES);
 	entries = kvmalloc_array(count, sizeof(*entries), GFP_KERNEL_ACCOUNT);
 	if (!entries)
@@ -707,13 +732,14 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	count = ret;
 	ret = sidra_args_write_array(args->entries, count, args->stride, entries, sizeof(*entries));
 	if (ret)
-		return ret;
+		return sidra_refuse(file, args->entries, ret);
 	args->count = count;
 	args->cursor = cursor;
 	return 0;
 }
 
-static int sidra_weights_report_tile(struct sidra_ctx *ctx, u32 index, u32 tile,
+static int sidra_weights_report_tile(struct sidra_ctx *ctx, struct drm_file *file,
+				     const struct sidra_ioctl_weights_report *args,
 				     struct sidra_weights_tile *to)
 {
 	struct sidra_hw_xbar_report report;
@@ -723,12 +749,12 @@ static int sidra_weights_report_tile(struct sidra_ctx *ctx, u32 index, u32 tile,
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	if (call.error)
 		return call.error;
-	handle = sidra_weights_find_handle(ctx, index);
+	handle = sidra_weights_find_handle(ctx, file, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
-	if (tile >= handle->object->tile_count)
-		return -EINVAL;
-	ret = sidra_store_report(ctx->sdev, handle->object, tile, &report);
+	if (args->tile >= handle->object->tile_count)
+		return sidra_refuse(file, args->tile, -EINVAL);
+	ret = sidra_store_report(ctx->sdev, handle->object, args->tile, &report);
 	if (!ret)
 		sidra_report_translate(&report, to);
 	return ret;
@@ -743,14 +769,17 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	int ret;
 
 	args->size = 0;
-	if (args->flags || args->pad)
-		return -EINVAL;
+	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
+	if (ret)
+		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
-		return -ENOENT;
-	ret = sidra_weights_report_tile(ctx, args->index, args->tile, &report);
+		return sidra_refuse(file, args->context, -ENOENT);
+	ret = sidra_weights_report_tile(ctx, file, args, &report);
 	if (ret)
 		return ret;
 	args->size = room;
-	return sidra_args_return(args->report, &args->size, &report, sizeof(report));
+	if (sidra_args_return(args->report, &args->size, &report, sizeof(report)))
+		return sidra_refuse(file, args->report, -EFAULT);
+	return 0;
 }

@@ -33,6 +33,7 @@
  *
  * Changelog
  * 2.0  first version that is kept compatible
+ * 2.1  DEVICE_QUERY: SIDRA_QUERY_REFUSAL
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H
@@ -47,7 +48,7 @@ extern "C" {
 #endif
 
 #define SIDRA_UAPI_VERSION_MAJOR	2u
-#define SIDRA_UAPI_VERSION_MINOR	0u
+#define SIDRA_UAPI_VERSION_MINOR	1u
 
 #define SIDRA_DEADLINE_NEVER		(~0ull)
 #define SIDRA_STRIDE_MAX		4096u
@@ -63,12 +64,14 @@ extern "C" {
  * @SIDRA_QUERY_STATUS: struct sidra_query_status
  * @SIDRA_QUERY_CLOCK: struct sidra_query_clock
  * @SIDRA_QUERY_LIMITS: struct sidra_query_limits
+ * @SIDRA_QUERY_REFUSAL: struct sidra_query_refusal
  */
 enum sidra_query_type {
 	SIDRA_QUERY_DEVICE	= 0,
 	SIDRA_QUERY_STATUS	= 1,
 	SIDRA_QUERY_CLOCK	= 2,
-	SIDRA_QUERY_LIMITS	= 3
+	SIDRA_QUERY_LIMITS	= 3,
+	SIDRA_QUERY_REFUSAL	= 4
 };
 
 /**
@@ -191,6 +194,22 @@ struct sidra_query_limits {
 	__u32 xbars_max;
 	__u64 l3;
 	__u64 l3_max;
+};
+
+/**
+ * struct sidra_query_refusal - the argument that was the reason why the calling thread's latest
+ * failed call of the same file failed
+ * @call: number of that call, _IOC_NR(); 0: no argument is known, and the other fields are zero.
+ *        Not all errors have one, and another thread whose call fails replaces it
+ * @error: the errno that it set, such as EINVAL
+ * @value: the argument; if its type is signed, extended with its sign
+ * @name: its name in the struct of the call, such as "flags" or "items[2].epoch"; ends with a zero
+ */
+struct sidra_query_refusal {
+	__u32 call;
+	__u32 error;
+	__u64 value;
+	char  name[48];
 };
 
 /**

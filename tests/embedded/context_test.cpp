@@ -36,7 +36,7 @@ TEST(Device, UnknownRequestsAndFlagsAreRefused) {
     query.size = 99;
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
     EXPECT_EQ(query.size, 0u) << "outputs are zeroed on failure";
-    query = {SIDRA_QUERY_LIMITS + 1, 0, 0, 0, 0};
+    query = {SIDRA_QUERY_REFUSAL + 1, 0, 0, 0, 0};
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
     query = {SIDRA_QUERY_DEVICE, 0, 8, 8, 0};
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EFAULT);

@@ -25,7 +25,8 @@ TEST_F(FailNth, DeviceQuery) {
 }
 
 TEST_F(FailNth, DeviceClock) {
-    for (const uint32_t type : {SIDRA_QUERY_DEVICE, SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS})
+    for (const uint32_t type :
+         {SIDRA_QUERY_DEVICE, SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS, SIDRA_QUERY_REFUSAL})
         sweep(plain<sidra_ioctl_device_query>(SIDRA_IOCTL_DEVICE_QUERY, [type](Bench&) {
             static uint64_t answer[64];
             return sidra_ioctl_device_query{type, 0, reinterpret_cast<uintptr_t>(answer), sizeof answer, 0};

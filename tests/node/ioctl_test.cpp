@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "node.h"
 
@@ -12,17 +14,18 @@ namespace {
 
 // A field that must be zero, or its undefined bits.
 struct Reserved {
+    const char* field;
     size_t offset;
     size_t size;
     uint64_t bits;
 };
 
-#define WHOLE(type, field)                                          \
-    Reserved {                                                      \
-        offsetof(type, field), sizeof(type::field), ~uint64_t { 0 } \
+#define WHOLE(type, field)                                                  \
+    Reserved {                                                              \
+#field, offsetof(type, field), sizeof(type::field), ~uint64_t { 0 } \
     }
 #define BEYOND(type, field, known) \
-    Reserved { offsetof(type, field), sizeof(type::field), ~static_cast<uint64_t>(known) }
+    Reserved { #field, offsetof(type, field), sizeof(type::field), ~static_cast < uint64_t>(known) }
 
 // A value that a field must not have, and what the call returns then.
 struct Wrong {
@@ -31,10 +34,12 @@ struct Wrong {
     size_t size;
     uint64_t value;
     int error;
+    std::string blamed;  // the field that the driver names then; "": none
 };
 
-#define WRONG(type, field, value, error) \
-    Wrong { #field, offsetof(type, field), sizeof(type::field), static_cast < uint64_t>(value), error }
+#define WRONG(type, field, value, error) WRONG_FOR(type, field, value, error, #field)
+#define WRONG_FOR(type, field, value, error, blamed) \
+    Wrong { #field, offsetof(type, field), sizeof(type::field), static_cast < uint64_t>(value), error, blamed }
 
 constexpr uint32_t kNobody = 0x7fff'0000;  // a handle, index or number that nothing has
 constexpr uint64_t kNowhere = 8;           // an address where nothing is
@@ -170,7 +175,7 @@ class Ioctl : public NodeTest {
              [this, address] {
                  return bytes_of(Query{0, 0, address(memory), 8, 0});
              },
-             {BEYOND(Query, query, SIDRA_QUERY_LIMITS), WHOLE(Query, flags), WHOLE(Query, pad)},
+             {BEYOND(Query, query, 7), WHOLE(Query, flags), WHOLE(Query, pad)},
              {WRONG(Query, query, 0x7fff, -EINVAL), WRONG(Query, data, kNowhere, -EFAULT)}},
             {"DEVICE_RESET",
              SIDRA_IOCTL_DEVICE_RESET,
@@ -340,8 +345,8 @@ class Ioctl : public NodeTest {
              {WRONG(Submit, context, kNobody, -ENOENT), WRONG(Submit, queue, kNobody, -ENOENT),
               WRONG(Submit, queue, queue.create.queue, -EINVAL), WRONG(Submit, packets, kNowhere, -EFAULT),
               WRONG(Submit, count, 0, -EINVAL), WRONG(Submit, count, 1u << 20, -EINVAL),
-              WRONG(Submit, packet_stride, 8, -EINVAL), WRONG(Submit, in_count, 1, -EFAULT),
-              WRONG(Submit, out_count, 1, -EFAULT), WRONG(Submit, in_count, 1u << 20, -EINVAL),
+              WRONG(Submit, packet_stride, 8, -EINVAL), WRONG_FOR(Submit, in_count, 1, -EFAULT, "in_points"),
+              WRONG_FOR(Submit, out_count, 1, -EFAULT, "out_points"), WRONG(Submit, in_count, 1u << 20, -EINVAL),
               WRONG(Submit, out_count, 1u << 20, -EINVAL), WRONG(Submit, in_fence_fd, 9999, -EINVAL),
               WRONG(Submit, in_fence_fd, -2, -EINVAL), WRONG(Submit, out_fence_fd, 0, -EINVAL),
               WRONG(Submit, in_points, kNowhere, -EINVAL), WRONG(Submit, out_points, kNowhere, -EINVAL),
@@ -360,8 +365,8 @@ class Ioctl : public NodeTest {
               WHOLE(WeightsCreate, xbar_stride), WHOLE(WeightsCreate, pad)},
              {WRONG(WeightsCreate, context, kNobody, -ENOENT), WRONG(WeightsCreate, encoding, 9, -EINVAL),
               WRONG(WeightsCreate, rows, 0, -EINVAL), WRONG(WeightsCreate, cols, 0, -EINVAL),
-              WRONG(WeightsCreate, rows, 1u << 24, -ENOSPC), WRONG(WeightsCreate, rights, 0, -EINVAL),
-              WRONG(WeightsCreate, xbar_ids, kNowhere, -EINVAL)}},
+              WRONG_FOR(WeightsCreate, rows, 1u << 24, -ENOSPC, ""), WRONG(WeightsCreate, rights, 0, -EINVAL),
+              WRONG_FOR(WeightsCreate, xbar_ids, kNowhere, -EINVAL, "xbars")}},
             {"WEIGHTS_PUBLISH",
              SIDRA_IOCTL_WEIGHTS_PUBLISH,
              -ENODATA,
@@ -376,8 +381,8 @@ class Ioctl : public NodeTest {
              {WHOLE(Publish, flags)},
              {WRONG(Publish, context, kNobody, -ENOENT), WRONG(Publish, index, kNobody, -ENOENT),
               WRONG(Publish, name, kNowhere, -EFAULT), WRONG(Publish, name, address(""), -EINVAL),
-              WRONG(Publish, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL), WRONG(Publish, data_size, 8, -EFAULT),
-              WRONG(Publish, mode, 010000, -EINVAL)}},
+              WRONG(Publish, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL),
+              WRONG_FOR(Publish, data_size, 8, -EFAULT, "data"), WRONG(Publish, mode, 010000, -EINVAL)}},
             {"WEIGHTS_OPEN",
              SIDRA_IOCTL_WEIGHTS_OPEN,
              -ENOENT,
@@ -391,7 +396,7 @@ class Ioctl : public NodeTest {
              },
              {WHOLE(Open, flags), WHOLE(Open, pad)},
              {WRONG(Open, context, kNobody, -ENOENT), WRONG(Open, rights, 0, -EINVAL), WRONG(Open, rights, 8, -EINVAL),
-              WRONG(Open, name, kNowhere, -EFAULT), WRONG(Open, owner, ~1u, -ENOENT)}},
+              WRONG(Open, name, kNowhere, -EFAULT), WRONG_FOR(Open, owner, ~1u, -ENOENT, "")}},
             {"WEIGHTS_UNLINK",
              SIDRA_IOCTL_WEIGHTS_UNLINK,
              -ENOENT,
@@ -399,7 +404,7 @@ class Ioctl : public NodeTest {
                  return bytes_of(Unlink{address("ioctl-test-nobody"), 0, SIDRA_OWNER_CALLER});
              },
              {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT)},
-             {WRONG(Unlink, name, kNowhere, -EFAULT), WRONG(Unlink, owner, ~1u, -ENOENT)}},
+             {WRONG(Unlink, name, kNowhere, -EFAULT), WRONG_FOR(Unlink, owner, ~1u, -ENOENT, "")}},
             {"WEIGHTS_DESTROY",
              SIDRA_IOCTL_WEIGHTS_DESTROY,
              0,
@@ -417,7 +422,8 @@ class Ioctl : public NodeTest {
              {WHOLE(Share, flags)},
              {WRONG(Share, context, kNobody, -ENOENT), WRONG(Share, index, kNobody, -ENOENT),
               WRONG(Share, rights, 0, -EINVAL), WRONG(Share, rights, 8, -EINVAL),
-              WRONG(Share, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL), WRONG(Share, data_size, 8, -EFAULT)}},
+              WRONG(Share, data_size, SIDRA_WEIGHTS_DATA_MAX + 1, -EINVAL),
+              WRONG_FOR(Share, data_size, 8, -EFAULT, "data")}},
             {"WEIGHTS_IMPORT",
              SIDRA_IOCTL_WEIGHTS_IMPORT,
              -EBADF,
@@ -440,7 +446,7 @@ class Ioctl : public NodeTest {
              },
              {WHOLE(WeightsQuery, flags), WHOLE(WeightsQuery, xbar_stride), WHOLE(WeightsQuery, pad)},
              {WRONG(WeightsQuery, context, kNobody, -ENOENT), WRONG(WeightsQuery, index, kNobody, -ENOENT),
-              WRONG(WeightsQuery, xbar_ids, kNowhere, -EINVAL)}},
+              WRONG_FOR(WeightsQuery, xbar_ids, kNowhere, -EINVAL, "xbar_stride")}},
             {"WEIGHTS_LIST",
              SIDRA_IOCTL_WEIGHTS_LIST,
              0,
@@ -460,6 +466,25 @@ class Ioctl : public NodeTest {
              {WRONG(Report, context, kNobody, -ENOENT), WRONG(Report, index, kNobody, -ENOENT),
               WRONG(Report, tile, kNobody, -EINVAL), WRONG(Report, report, kNowhere, -EFAULT)}},
         };
+    }
+
+    // What this thread's latest failed call refused.
+    sidra_query_refusal refusal() const {
+        sidra_query_refusal told{};
+        sidra_ioctl_device_query query{SIDRA_QUERY_REFUSAL, 0, reinterpret_cast<uintptr_t>(&told), sizeof told, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+        return told;
+    }
+    // The name that it gave if the call was this one, and returned this; "" if it gave none.
+    std::string blamed(unsigned long request, int error) const {
+        const sidra_query_refusal told = refusal();
+        if (told.call == 0) {
+            EXPECT_EQ(std::string(told.name), "");
+            return "";
+        }
+        EXPECT_EQ(told.call, _IOC_NR(request));
+        EXPECT_EQ(told.error, static_cast<uint32_t>(-error));
+        return told.name;
     }
 
     sidra_query_status look() const { return status_of(node); }
@@ -516,6 +541,8 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
                 argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
                 ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
                     << call.name << ", byte " << field.offset << ", bit " << bit;
+                const std::string name = blamed(call.request, -EINVAL);
+                ASSERT_EQ(name.substr(0, name.find('[')), field.field) << call.name << ", bit " << bit;
             }
         }
         expect_unchanged(before, call.name);
@@ -536,16 +563,90 @@ TEST_F(Ioctl, WrongFieldsAreRefusedAndNothingChanges) {
         const std::vector<uint8_t> good = call.argument();
         for (const Wrong& one : call.wrong) {
             EXPECT_EQ(attempt(call, good, {&one}), one.error) << call.name << ": " << one.field << " = " << one.value;
+            EXPECT_EQ(blamed(call.request, one.error), one.blamed)
+                << call.name << ": " << one.field << " = " << one.value;
             for (const Wrong& other : call.wrong) {
                 if (&other <= &one || other.offset == one.offset) continue;
                 const int returned = attempt(call, good, {&one, &other});
                 EXPECT_TRUE(returned == one.error || returned == other.error)
                     << call.name << ": " << one.field << " = " << one.value << " and " << other.field << " = "
                     << other.value << " return " << returned;
+                const std::string name = blamed(call.request, returned);
+                EXPECT_TRUE(name == one.blamed || name == other.blamed)
+                    << call.name << ": of " << one.field << " = " << one.value << " and " << other.field << " = "
+                    << other.value << " the driver names '" << name << "'";
             }
         }
         if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
     }
+}
+
+TEST_F(Ioctl, RefusedElementsOfArraysAreNamed) {
+    const auto expect = [&](unsigned long request, int error, const char* name, uint64_t value) {
+        EXPECT_EQ(blamed(request, error), name);
+        EXPECT_EQ(refusal().value, value) << name;
+    };
+    const auto wait = [&](sidra_wait_item second, int error, const char* name, uint64_t value) {
+        const sidra_wait_item both[] = {item, second};
+        sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(both), 2, sizeof *both, 0, 0, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, a), error);
+        expect(SIDRA_IOCTL_WAIT, error, name, value);
+    };
+    wait({kNobody, item.queue, 0, item.epoch, 0}, -ENOENT, "items[1].context", kNobody);
+    wait({item.context, kNobody, 0, item.epoch, 0}, -ENOENT, "items[1].queue", kNobody);
+    wait({item.context, item.queue, 0, 0, 0}, -EINVAL, "items[1].epoch", 0);
+    wait({item.context, item.queue, 0, item.epoch, 7}, -EINVAL, "items[1].pad", 7);
+
+    packets.push_back(nop());
+    packets[1].hdr.opcode = SIDRA_CMD_SEM_WAIT;
+    sidra_ioctl_submit submit = jobs.request(packets);
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EINVAL);
+    expect(SIDRA_IOCTL_SUBMIT, -EINVAL, "packets[1].hdr.opcode", SIDRA_CMD_SEM_WAIT);
+    packets.assign(4096, nop());
+    submit = jobs.request(packets);
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EINVAL);
+    expect(SIDRA_IOCTL_SUBMIT, -EINVAL, "count", 4096);
+    packets.resize(1);
+    const sidra_syncobj_point nobody{kNobody, 0, 0};
+    const sidra_syncobj_point padded{1, 9, 0};
+    for (const bool in : {true, false}) {
+        const auto point = [&](const sidra_syncobj_point& at, int error, const std::string& member, uint64_t value) {
+            submit = jobs.request(packets);
+            (in ? submit.in_points : submit.out_points) = reinterpret_cast<uintptr_t>(&at);
+            (in ? submit.in_count : submit.out_count) = 1;
+            EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), error);
+            expect(SIDRA_IOCTL_SUBMIT, error, ((in ? "in_points[0]." : "out_points[0].") + member).c_str(), value);
+        };
+        point(nobody, -ENOENT, "handle", kNobody);
+        point(padded, -EINVAL, "pad", 9);
+    }
+    sidra_ioctl_arm arm{context.handle, queue.create.queue, 1, -2, 0, queue.epoch(), 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -EBADF);
+    expect(SIDRA_IOCTL_ARM, -EBADF, "eventfd", ~uint64_t{1});
+}
+
+TEST_F(Ioctl, RefusalsBelongToTheirThreadAndCall) {
+    const auto refuse = [&] {
+        sidra_ioctl_vm_create wrong{5, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_VM_CREATE, wrong), -EINVAL);
+    };
+    EXPECT_EQ(refusal().call, 0u) << "nothing was refused yet";
+    refuse();
+    std::thread([&] { EXPECT_EQ(refusal().call, 0u) << "another thread's"; }).join();
+    EXPECT_EQ(blamed(SIDRA_IOCTL_VM_CREATE, -EINVAL), "flags");
+    look();
+    EXPECT_EQ(blamed(SIDRA_IOCTL_VM_CREATE, -EINVAL), "flags") << "calls that succeed leave it";
+    item.value = 1;
+    sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -ETIMEDOUT);
+    EXPECT_EQ(refusal().call, 0u) << "that call failed for another reason";
+    refuse();
+    std::thread(refuse).join();
+    EXPECT_EQ(refusal().call, 0u) << "another thread's has replaced it";
+    const Node other;
+    sidra_ioctl_vm_create wrong{5, 0};
+    EXPECT_EQ(other.call(SIDRA_IOCTL_VM_CREATE, wrong), -EINVAL);
+    EXPECT_EQ(refusal().call, 0u) << "another file's";
 }
 
 // A program that was built with a later header: its structs are larger.
@@ -594,9 +695,9 @@ TEST_F(Ioctl, AnswersFitTheCallersStruct) {
         EXPECT_EQ(std::memcmp(told.data(), &whole, known), 0) << size;
         for (size_t i = known; i < told.size(); i++) ASSERT_EQ(told[i], i < size ? 0 : 0x5a) << size << ", byte " << i;
     }
-    for (const uint32_t type : {SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS})
+    for (const uint32_t type : {SIDRA_QUERY_STATUS, SIDRA_QUERY_CLOCK, SIDRA_QUERY_LIMITS, SIDRA_QUERY_REFUSAL})
         EXPECT_GT(ask(type, nullptr, 0), 0u) << type;
-    sidra_ioctl_device_query unknown{SIDRA_QUERY_LIMITS + 1, 0, 0, 0, 0};
+    sidra_ioctl_device_query unknown{SIDRA_QUERY_REFUSAL + 1, 0, 0, 0, 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, unknown), -EINVAL);
     sidra_ioctl_device_query nowhere{SIDRA_QUERY_DEVICE, 0, 8, 8, 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, nowhere), -EFAULT);

@@ -226,9 +226,11 @@ int Session::device_query(sidra_ioctl_device_query& a, Detail& detail) {
             return answer(read_clock(*driver_));
         case SIDRA_QUERY_LIMITS:
             return answer(limits());
+        case SIDRA_QUERY_REFUSAL:  // the text that fail() makes says more
+            return answer(sidra_query_refusal{});
         default:
             return fail(detail, -EINVAL, "query {} is not {}..{}", a.query, int{SIDRA_QUERY_DEVICE},
-                        int{SIDRA_QUERY_LIMITS});
+                        int{SIDRA_QUERY_REFUSAL});
     }
 }
 

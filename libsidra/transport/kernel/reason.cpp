@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "sidra_accel.h"
+#include <cstring>
+#include <string_view>
 
 namespace sidra::kernel {
 namespace {
@@ -89,6 +89,13 @@ std::string way_in(const struct stat& status) {
                        group_name(status.st_gid), group_name(status.st_gid), user_name(geteuid()));
 }
 
+// Small numbers and descriptors as such, addresses and flags in hexadecimal digits.
+std::string argument_text(uint64_t value) {
+    constexpr int64_t kSmall = 1 << 20;
+    const auto with_sign = static_cast<int64_t>(value);
+    return with_sign > -kSmall && with_sign < kSmall ? fmt::format("{}", with_sign) : fmt::format("{:#x}", value);
+}
+
 }  // namespace
 
 std::string reason_of(unsigned long request, int error, const void* argument) {
@@ -134,6 +141,13 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
             break;
     }
     return {};
+}
+
+std::string reason_of_refusal(unsigned long request, int error, const sidra_query_refusal& refusal) {
+    if (refusal.call != _IOC_NR(request) || refusal.error != static_cast<uint32_t>(-error)) return {};
+    const std::string_view name(refusal.name, strnlen(refusal.name, sizeof refusal.name));
+    return fmt::format("{} {} {}", name, argument_text(refusal.value),
+                       error == -ENOENT ? "does not exist" : "is refused by the driver");
 }
 
 std::string reason_of_open(const std::string& node, int error) {

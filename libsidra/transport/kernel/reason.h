@@ -5,10 +5,15 @@
 
 #include <string>
 
+#include "sidra_accel.h"
+
 namespace sidra::kernel {
 
 // The reason why a request of sidra_accel.h failed with `error` (negative); "" if errno is sufficient.
 std::string reason_of(unsigned long request, int error, const void* argument);
+
+// The same in terms of the argument that the driver says it refused; "" if it says none, or one of another request.
+std::string reason_of_refusal(unsigned long request, int error, const sidra_query_refusal& refusal);
 
 // The reason why a node could not be opened: its owner, its permissions, and what to do.
 std::string reason_of_open(const std::string& node, int error);

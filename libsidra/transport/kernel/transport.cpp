@@ -138,12 +138,21 @@ class KernelTransport final : public Transport {
         void* address;  // MAP_FAILED until the first queue needs it
     };
 
-    static void explain(unsigned long request, int error, const void* argument, std::string* detail) {
+    void explain(unsigned long request, int error, const void* argument, std::string* detail) const {
         try {
             *detail = reason_of(request, error, argument);
+            if (detail->empty()) *detail = reason_of_refusal(request, error, latest_refusal());
         } catch (const std::bad_alloc&) {
             detail->clear();  // then use errno
         }
+    }
+
+    // Of this thread; of call 0 if the driver does not know.
+    sidra_query_refusal latest_refusal() const {
+        sidra_query_refusal refusal{};
+        sidra_ioctl_device_query query{SIDRA_QUERY_REFUSAL, 0, reinterpret_cast<uintptr_t>(&refusal), sizeof refusal,
+                                       0};
+        return drmIoctl(file_->get(), SIDRA_IOCTL_DEVICE_QUERY, &query) == 0 ? refusal : sidra_query_refusal{};
     }
 
     // So that nothing can fail after the driver has created the context.
