@@ -68,7 +68,6 @@ void sidra_admin_give_up(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->chip.admin_lock);
 	sdev->recovery.dumped = true;
 	sidra_isolate_device(sdev);
-	sidra_recovery_request(sdev);
 }
 
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)

@@ -4,6 +4,7 @@
 #include "sidra_chip.h"
 #include "sidra_device.h"
 #include "sidra_mailbox.h"
+#include "sidra_recovery.h"
 #include "sidra_reset.h"
 
 bool sidra_reset_chip(struct sidra_device *sdev)
@@ -19,8 +20,10 @@ bool sidra_reset_chip(struct sidra_device *sdev)
 
 void sidra_isolate_device(struct sidra_device *sdev)
 {
-	guard(mutex)(&sdev->master_lock);
-	if (!sdev->isolated && !sdev->stopped)
-		sidra_reset_chip(sdev);
-	WRITE_ONCE(sdev->isolated, true);
+	scoped_guard(mutex, &sdev->master_lock) {
+		if (!sdev->isolated && !sdev->stopped)
+			sidra_reset_chip(sdev);
+		WRITE_ONCE(sdev->isolated, true);
+	}
+	sidra_recovery_request(sdev);
 }

@@ -529,10 +529,8 @@ static void sidra_submit_watchdog(struct work_struct *work)
 
 	if (overdue)
 		sidra_watch_now(sdev);
-	if (overdue > LAST_RESORT_NS) {
+	if (overdue > LAST_RESORT_NS)
 		sidra_isolate_device(sdev);
-		sidra_recovery_request(sdev);
-	}
 	if (READ_ONCE(sdev->isolated))
 		sidra_submit_fail(queue, -ETIMEDOUT);
 	scoped_guard(spinlock, &queue->submit_lock)
