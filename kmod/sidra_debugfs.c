@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The files that docs/abi/debugfs-sidra describes, in DRM's debugfs directory of the device. */
+/* Files in DRM's debugfs directory of the device (docs/abi/debugfs-sidra). */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Uevents for resets (docs/driver.md). A work item sends them, so that a reset needs neither memory
- * nor locks of the driver core.
+ * Uevents for resets. A work item sends them, so that a reset needs neither memory nor locks of the
+ * driver core.
  */
 #ifndef __SIDRA_EVENT_H__
 #define __SIDRA_EVENT_H__

@@ -14,7 +14,7 @@
 
 struct sidra_device;
 
-/* Described in docs/firmware.md: major << 16 | minor */
+/* Of the messages, which the firmware must have, too: major << 16 | minor */
 #define SIDRA_MAILBOX_VERSION	0x10000u
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 

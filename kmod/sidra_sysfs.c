@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes that tools read without opening the device (docs/abi/sysfs-class-sidra). No reader
- * waits for a lock whose holder may wait for the chip.
+ * Attributes for tools that do not open the device (docs/abi/sysfs-class-sidra).
+ * No reader waits for a lock whose holder may wait for the chip.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -41,10 +41,10 @@ int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots);
 int sidra_slots_activate(struct sidra_device *sdev, u32 *slot);
 
 /*
- * Sends the image to the chip, unless it is running already. Returns 0, also in that case, or an
- * error that docs/driver.md lists; the reason is logged. Without @asked, the driver does so on its
- * own after the firmware was connected: then a missing image is no error to log, and an image that
- * waits for its trial is kept. Sleeps; the caller holds no lock.
+ * Sends the image to the chip, unless it is running already. Returns 0, also in that case, or
+ * -errno; the reason is logged. Without @asked, the driver does so on its own after the firmware
+ * was connected: then a missing image is no error to log, and an image that waits for its trial is
+ * kept. Sleeps; the caller holds no lock.
  */
 int sidra_update(struct sidra_device *sdev, bool asked);
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # kmod-intree.sh [TREE]: writes the driver as a series of patches for a kernel tree, drivers/accel/sidra, to build/kmod-intree (kmod_intree.py).
-# TREE: for this tree, which is only read. Without it, for the source of Debian 13's kernel; then the series is applied there,
-# and the driver is compiled as a module and as a part of the kernel, with its tests; any warning (W=1) fails. (kmod.sh looks at style.)
+# TREE: for this tree, which is only read. Without it, for the source of Debian 13's kernel; then checkpatch reads the series, it is applied there,
+# and the driver is compiled as a module and as a part of the kernel, with its tests; any finding or warning (W=1) fails.
 # The source and compilers are in a root in ${XDG_CACHE_HOME:-~/.cache}/sidra/kmod (made once: 2 minutes, 1.3 GB). JOBS: compilers at once.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -23,6 +23,14 @@ if [[ ${1:-} == --inside ]]; then # root, folder with the series
 fi
 if [[ ${1:-} == --compile ]]; then
     cd /usr/src/linux
+    # As in kmod.sh, for the same reasons; and the entry in MAINTAINERS is in the last patch.
+    findings=$(scripts/checkpatch.pl --strict --terse --quiet --show-types --showfile --max-line-length=100 \
+        --ignore FILE_PATH_CHANGES,TYPO_SPELLING,BIT_MACRO,CAMELCASE /build/*.patch |
+        grep -vE '^$|^total:|sidra_trace\.h.*:(OPEN_ENDED_LINE|PARENTHESIS_ALIGNMENT):|sidra_reg\.h.*:(COMPLEX_MACRO|MACRO_ARG_REUSE):') || true
+    if [[ $findings ]]; then
+        printf 'checkpatch:\n%s\n' "$findings"
+        exit 1
+    fi
     for patch in /build/*.patch; do patch -s -p1 --no-backup-if-mismatch -F0 <"$patch"; done
     configure() { # y or m
         # shellcheck disable=SC2016 # a file of make's variables

@@ -15,9 +15,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DRIVER = "drivers/accel/sidra"
 UAPI = "include/uapi/drm"
-# What programs may include; the rest of uapi/ describes the hardware, and is the driver's alone.
+# What programs may include; HARDWARE is the driver's alone.
 INTERFACE = ("sidra_accel.h", "sidra_cmd.h", "sidra_monitor.h", "sidra_state.h", "sidra_vector.h")
-HARDWARE = ("sidra_hw.h", "sidra_publish.h", "sidra_reg.h")
+HARDWARE = ("sidra_hw.h", "sidra_reg.h")
 SENDER = "SIDRA developers <developers@sidra.example.org>"
 DATE = "Thu, 1 Jan 2026 00:00:00 +0000"  # the series of the same sources is the same
 
@@ -32,7 +32,7 @@ SERIES = (
     ("Documentation/accel: Describe the sidra driver",
      "What its objects are, how memory and recovery work, and the files in sysfs\nand debugfs.",
      ("Documentation",)),
-    ("MAINTAINERS: Add an entry for accel/sidra", "", ("MAINTAINERS",)),
+    ("MAINTAINERS: Add an entry for accel/sidra", "Who answers for the driver, and where it is discussed.", ("MAINTAINERS",)),
 )
 
 
@@ -40,8 +40,20 @@ def fail(message):
     sys.exit(f"kmod_intree: {message}")
 
 
-def includes(text):
-    """The same text with the headers where they are in a kernel's tree."""
+def unifdef(text, *options):
+    run = subprocess.run(["unifdef", *options], input=text, stdout=subprocess.PIPE, text=True, check=False)
+    if run.returncode > 1:
+        fail("unifdef failed")
+    return re.sub(r"\n{3,}", "\n\n", run.stdout)
+
+
+def documents(text):
+    """The same text with documents where they are in a kernel's tree; those that stay behind are libsidra's there."""
+    return re.sub(r"docs/(\w+\.md)", r"\1 of libsidra", text.replace("docs/abi/", "Documentation/ABI/testing/"))
+
+
+def placed(text):
+    """The same for headers, too."""
 
     def place(match):
         name = match[1]
@@ -51,7 +63,13 @@ def includes(text):
             return f'#include "{name}"'
         return match[0]
 
-    return re.sub(r'#include ["<](?:\.\./firmware/)?([\w/]+\.[ch])[">]', place, text)
+    return re.sub(r'#include ["<](?:\.\./firmware/)?([\w/]+\.[ch])[">]', place, documents(text))
+
+
+def ours(text):
+    """A source that firmware and model share, as the driver has it: with a kernel's types, and nothing for other compilers."""
+    text = unifdef(text, "-D__KERNEL__", "-U__cplusplus")
+    return placed(re.sub(r"\buint(8|16|32|64)_t\b", r"u\1", text))
 
 
 def decided(tree, kbuild, text):
@@ -62,10 +80,7 @@ def decided(tree, kbuild, text):
         options.append(f"-{'D' if found else 'U'}{name}")
     if not options:
         fail("kmod/Kbuild has no probes that this script understands")
-    run = subprocess.run(["unifdef", "-k", *options], input=text, stdout=subprocess.PIPE, text=True, check=False)
-    if run.returncode > 1:
-        fail("unifdef failed for kmod/sidra_compat.h")
-    return re.sub(r"\n{3,}", "\n\n", run.stdout).replace("; the probes in Kbuild find that out from the kernel's headers", "")
+    return unifdef(text, "-k", *options).replace("; the probes in Kbuild find that out from the kernel's headers", "")
 
 
 def makefile(kbuild):
@@ -94,13 +109,13 @@ def new_files(tree):
         if source.name == "sidra_compat.h":
             text = decided(tree, kbuild, text)
         text = text.replace("#if IS_BUILTIN(CONFIG_KUNIT)", "#if IS_ENABLED(CONFIG_DRM_ACCEL_SIDRA_KUNIT_TEST)")
-        files[f"{DRIVER}/{source.relative_to(ROOT / 'kmod')}"] = includes(text)
+        files[f"{DRIVER}/{source.relative_to(ROOT / 'kmod')}"] = placed(text)
     for source in sorted((ROOT / "firmware/image").glob("*.[ch]")):
-        files[f"{DRIVER}/image/{source.name}"] = source.read_text()
+        files[f"{DRIVER}/image/{source.name}"] = ours(source.read_text())
     for name in HARDWARE:
-        files[f"{DRIVER}/{name}"] = includes((ROOT / "uapi" / name).read_text())
+        files[f"{DRIVER}/{name}"] = ours((ROOT / "uapi" / name).read_text())
     for name in INTERFACE:
-        files[f"{UAPI}/{name}"] = (ROOT / "uapi" / name).read_text()
+        files[f"{UAPI}/{name}"] = documents((ROOT / "uapi" / name).read_text())
     files[f"{DRIVER}/Makefile"] = makefile(kbuild)
     files[f"{DRIVER}/Kconfig"] = (ROOT / "kmod/intree/Kconfig").read_text()
     files["Documentation/accel/sidra/index.rst"] = (ROOT / "kmod/intree/index.rst").read_text()

@@ -28,8 +28,8 @@
  * - Offsets for mmap(2) are below 2^44, so that they fit into the pages of mmap2(2) on 32-bit
  *   systems.
  *
- * docs/uapi.md has the errors of each call and what to do about them, and how to move a program
- * from 1.x.
+ * The errors of each call, what to do about them, and how to move a program from 1.x are in
+ * docs/uapi.md.
  *
  * Changelog
  * 2.0  first version that is kept compatible
@@ -180,8 +180,8 @@ struct sidra_query_clock {
  * @l3: bytes of L3 in buffers
  * @l3_max: limit of @l3
  *
- * The administrator sets the limits (docs/driver.md). A call that would exceed one fails with
- * -EDQUOT, except with CAP_SYS_RESOURCE.
+ * A call that would exceed one fails with -EDQUOT, except with CAP_SYS_RESOURCE. The administrator
+ * sets them (docs/driver.md).
  */
 struct sidra_query_limits {
 	__u32 contexts;

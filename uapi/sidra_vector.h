@@ -23,8 +23,8 @@
  * - Memory has more types than registers: loads and stores convert. They reach memory through
  *   operands, a table of the packet.
  *
- * The chip verifies a program each time before it executes it. docs/device.md, "Vector programs",
- * specifies every instruction to the bit.
+ * The chip verifies a program each time before it executes it. Every instruction is specified to
+ * the bit in docs/device.md, "Vector programs".
  */
 #ifndef SIDRA_VECTOR_H
 #define SIDRA_VECTOR_H

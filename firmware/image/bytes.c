@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 #include "image/bytes.h"
 
 uint16_t sidra_image_get16(const uint8_t *bytes)

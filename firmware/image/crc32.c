@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 #include "image/crc32.h"
 
 #define POLYNOMIAL 0xedb88320u /* 0x04c11db7, bits reversed */
@@ -6,7 +6,9 @@
 uint32_t sidra_image_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
 	crc = ~crc;
-	/* Bit by bit: it processes 256 bytes per boot, and a table would be larger than the rest. */
+	/*
+	 * Bit by bit: it processes 256 bytes per boot, and a table would be larger than the rest.
+	 */
 	for (size_t i = 0; i < size; i++) {
 		crc ^= bytes[i];
 		for (int bit = 0; bit < 8; bit++)

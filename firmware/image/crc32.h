@@ -14,7 +14,10 @@
 extern "C" {
 #endif
 
-/* CRC-32 (reflected 0x04c11db7, as in Ethernet and zip), continued from `crc`; the CRC of no data is 0. */
+/*
+ * CRC-32 (reflected 0x04c11db7, as in Ethernet and zip), continued from `crc`; the CRC of no data
+ * is 0.
+ */
 uint32_t sidra_image_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Decodes and checks the header, the first 256 bytes of an image. */
 #include "image/bytes.h"
 #include "image/crc32.h"
@@ -9,7 +9,8 @@
 _Static_assert(sizeof(struct sidra_fw_header) == SIDRA_FW_HEADER_SIZE, "the header is 256 bytes");
 _Static_assert(AT(crc32) == SIDRA_FW_HEADER_SIZE - 4, "the CRC is the last field");
 
-void sidra_image_load_header(const uint8_t bytes[SIDRA_FW_HEADER_SIZE], struct sidra_fw_header *header)
+void sidra_image_load_header(const uint8_t bytes[SIDRA_FW_HEADER_SIZE],
+			     struct sidra_fw_header *header)
 {
 	header->magic = sidra_image_get32(bytes + AT(magic));
 	header->header_version = sidra_image_get16(bytes + AT(header_version));
@@ -38,7 +39,8 @@ void sidra_image_load_header(const uint8_t bytes[SIDRA_FW_HEADER_SIZE], struct s
 	header->crc32 = sidra_image_get32(bytes + AT(crc32));
 }
 
-void sidra_image_store_header(const struct sidra_fw_header *header, uint8_t bytes[SIDRA_FW_HEADER_SIZE])
+void sidra_image_store_header(const struct sidra_fw_header *header,
+			      uint8_t bytes[SIDRA_FW_HEADER_SIZE])
 {
 	sidra_image_put32(bytes + AT(magic), header->magic);
 	sidra_image_put16(bytes + AT(header_version), header->header_version);
@@ -75,7 +77,8 @@ uint32_t sidra_image_header_crc(const uint8_t header[SIDRA_FW_HEADER_SIZE])
 }
 
 /* Checks that need only the 256 bytes of the header. */
-static enum sidra_image_result check_alone(const uint8_t *bytes, size_t size, struct sidra_fw_header *header)
+static enum sidra_image_result check_alone(const uint8_t *bytes, size_t size,
+					   struct sidra_fw_header *header)
 {
 	if (size < SIDRA_FW_HEADER_SIZE)
 		return SIDRA_IMAGE_TOO_SHORT;
@@ -114,7 +117,8 @@ enum sidra_image_result sidra_image_total(const void *data, size_t size, uint64_
 	return result;
 }
 
-enum sidra_image_result sidra_image_check_header(const void *data, size_t size, struct sidra_image *image)
+enum sidra_image_result sidra_image_check_header(const void *data, size_t size,
+						 struct sidra_image *image)
 {
 	const uint8_t *bytes = data;
 	const struct sidra_fw_header *header = &image->header;
@@ -141,7 +145,8 @@ enum sidra_image_result sidra_image_check_header(const void *data, size_t size, 
 }
 
 /* Sums of these 32-bit fields cannot wrap in 64 bits. */
-static enum sidra_image_result check_ranges(const struct sidra_fw_header *header, uint64_t ram_begin, uint64_t ram_end)
+static enum sidra_image_result check_ranges(const struct sidra_fw_header *header,
+					    uint64_t ram_begin, uint64_t ram_end)
 {
 	const uint64_t load = header->load_address;
 	const uint64_t code_end = load + header->image_size;
@@ -149,16 +154,20 @@ static enum sidra_image_result check_ranges(const struct sidra_fw_header *header
 
 	if (load % SIDRA_IMAGE_ALIGNMENT || load < ram_begin || load >= ram_end)
 		return SIDRA_IMAGE_LOAD_ADDRESS;
-	if (header->ram_size % SIDRA_IMAGE_ALIGNMENT || header->ram_size < header->image_size || data_end > ram_end)
+	if (header->ram_size % SIDRA_IMAGE_ALIGNMENT || header->ram_size < header->image_size ||
+	    data_end > ram_end)
 		return SIDRA_IMAGE_RAM_SIZE;
-	if (header->stack_size % SIDRA_IMAGE_STACK_ALIGNMENT || data_end + header->stack_size > ram_end)
+	if (header->stack_size % SIDRA_IMAGE_STACK_ALIGNMENT ||
+	    data_end + header->stack_size > ram_end)
 		return SIDRA_IMAGE_STACK_SIZE;
-	if (header->entry % SIDRA_IMAGE_ENTRY_ALIGNMENT || header->entry < load || header->entry >= code_end)
+	if (header->entry % SIDRA_IMAGE_ENTRY_ALIGNMENT || header->entry < load ||
+	    header->entry >= code_end)
 		return SIDRA_IMAGE_ENTRY;
 	return SIDRA_IMAGE_OK;
 }
 
-enum sidra_image_result sidra_image_check_fit(const struct sidra_image *image, const struct sidra_image_policy *policy)
+enum sidra_image_result sidra_image_check_fit(const struct sidra_image *image,
+					      const struct sidra_image_policy *policy)
 {
 	const struct sidra_fw_header *header = &image->header;
 	enum sidra_image_result result = check_ranges(header, policy->ram_begin, policy->ram_end);

@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Parses the TLVs after the payload. */
 #include "image/bytes.h"
 #include "image/image.h"
 
 _Static_assert(sizeof(struct sidra_fw_tlv) == 8, "a TLV begins with 8 bytes");
 
-enum sidra_image_result sidra_image_next_tlv(const uint8_t *tlvs, uint32_t size, uint32_t *offset, struct sidra_image_tlv *tlv)
+enum sidra_image_result sidra_image_next_tlv(const uint8_t *tlvs, uint32_t size, uint32_t *offset,
+					     struct sidra_image_tlv *tlv)
 {
 	const uint32_t head = sizeof(struct sidra_fw_tlv);
 	const uint32_t left = size - *offset;
@@ -29,7 +30,10 @@ enum sidra_image_result sidra_image_next_tlv(const uint8_t *tlvs, uint32_t size,
 	return SIDRA_IMAGE_OK;
 }
 
-/* Returns the field for a TLV of this type, and its required length (0: any). NULL: unknown type, which is skipped. */
+/*
+ * Returns the field for a TLV of this type, and its required length (0: any). NULL: unknown type,
+ * which is skipped.
+ */
 static struct sidra_image_tlv *place(struct sidra_image *image, uint16_t type, uint32_t *length)
 {
 	switch (type) {
@@ -59,7 +63,8 @@ enum sidra_image_result sidra_image_check_tlvs(struct sidra_image *image)
 	while (offset < image->header.tlv_size) {
 		struct sidra_image_tlv tlv, *to;
 		uint32_t length = 0;
-		enum sidra_image_result result = sidra_image_next_tlv(image->tlvs, image->header.tlv_size, &offset, &tlv);
+		enum sidra_image_result result =
+			sidra_image_next_tlv(image->tlvs, image->header.tlv_size, &offset, &tlv);
 
 		if (result != SIDRA_IMAGE_OK)
 			return result;

@@ -1,21 +1,26 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Checks digest, signature and security version. */
 #include "image/bytes.h"
 #include "image/image.h"
 
-enum sidra_image_result sidra_image_check_digest(const void *data, const struct sidra_image_crypto *crypto, struct sidra_image *image)
+enum sidra_image_result sidra_image_check_digest(const void *data,
+						 const struct sidra_image_crypto *crypto,
+						 struct sidra_image *image)
 {
 	if (!image->digest.value)
 		return SIDRA_IMAGE_NO_DIGEST;
 	/* The sum fits into size_t, because so many bytes are in memory. */
-	if (crypto->sha256(crypto->self, data, (size_t)SIDRA_FW_HEADER_SIZE + image->header.image_size, image->computed) != 0)
+	if (crypto->sha256(crypto->self, data,
+			   (size_t)SIDRA_FW_HEADER_SIZE + image->header.image_size,
+			   image->computed))
 		return SIDRA_IMAGE_SHA256_FAILED;
 	if (!sidra_image_equal(image->computed, image->digest.value, SIDRA_IMAGE_DIGEST_SIZE))
 		return SIDRA_IMAGE_DIGEST;
 	return SIDRA_IMAGE_OK;
 }
 
-enum sidra_image_result sidra_image_check_signature(const struct sidra_image_policy *policy, const struct sidra_image_crypto *crypto,
+enum sidra_image_result sidra_image_check_signature(const struct sidra_image_policy *policy,
+						    const struct sidra_image_crypto *crypto,
 						    struct sidra_image *image)
 {
 	int verdict;
@@ -28,7 +33,7 @@ enum sidra_image_result sidra_image_check_signature(const struct sidra_image_pol
 	for (key = 0; key < policy->keys_count; key++) {
 		uint8_t hash[SIDRA_IMAGE_DIGEST_SIZE];
 
-		if (crypto->sha256(crypto->self, policy->keys[key], SIDRA_IMAGE_KEY_SIZE, hash) != 0)
+		if (crypto->sha256(crypto->self, policy->keys[key], SIDRA_IMAGE_KEY_SIZE, hash))
 			return SIDRA_IMAGE_SHA256_FAILED;
 		if (sidra_image_equal(hash, image->key_hash.value, SIDRA_IMAGE_DIGEST_SIZE))
 			break;
@@ -36,9 +41,11 @@ enum sidra_image_result sidra_image_check_signature(const struct sidra_image_pol
 	if (key == policy->keys_count)
 		return SIDRA_IMAGE_UNTRUSTED_KEY;
 	/*
-	 * Verify the computed digest, not the one in the TLV (they are equal here, but this stays correct if the order changes).
+	 * Verify the computed digest, not the one in the TLV (they are equal here, but this stays
+	 * correct if the order changes).
 	 */
-	verdict = crypto->ed25519(crypto->self, image->signature.value, image->computed, SIDRA_IMAGE_DIGEST_SIZE, policy->keys[key]);
+	verdict = crypto->ed25519(crypto->self, image->signature.value, image->computed,
+				  SIDRA_IMAGE_DIGEST_SIZE, policy->keys[key]);
 	if (verdict < 0)
 		return SIDRA_IMAGE_ED25519_FAILED;
 	if (verdict > 0)
@@ -47,13 +54,18 @@ enum sidra_image_result sidra_image_check_signature(const struct sidra_image_pol
 	return SIDRA_IMAGE_OK;
 }
 
-enum sidra_image_result sidra_image_check_rollback(const struct sidra_image *image, const struct sidra_image_policy *policy)
+enum sidra_image_result sidra_image_check_rollback(const struct sidra_image *image,
+						   const struct sidra_image_policy *policy)
 {
-	return image->header.security_version < policy->min_security_version ? SIDRA_IMAGE_ROLLBACK : SIDRA_IMAGE_OK;
+	return image->header.security_version < policy->min_security_version ?
+		       SIDRA_IMAGE_ROLLBACK :
+		       SIDRA_IMAGE_OK;
 }
 
-enum sidra_image_result sidra_image_verify(const void *data, size_t size, const struct sidra_image_policy *policy,
-					   const struct sidra_image_crypto *crypto, struct sidra_image *image)
+enum sidra_image_result sidra_image_verify(const void *data, size_t size,
+					   const struct sidra_image_policy *policy,
+					   const struct sidra_image_crypto *crypto,
+					   struct sidra_image *image)
 {
 	enum sidra_image_result result = sidra_image_check_header(data, size, image);
 
