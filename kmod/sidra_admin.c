@@ -72,10 +72,14 @@ void sidra_admin_give_up(struct sidra_device *sdev)
 
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
-	int ret;
-
 	guard(mutex)(&sdev->chip.admin_lock);
-	ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+	return sidra_admin_locked(sdev, op, arg0, arg1, arg2);
+}
+
+int sidra_admin_locked(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
+{
+	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {
 		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
 		drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u\n",

@@ -23,10 +23,12 @@ int sidra_admin_await_turn(struct sidra_device *sdev);
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 /*
- * The same, but takes that lock, and a timeout isolates the device and requests its recovery.
- * Returns 0, -EIO or -ENODEV. The caller holds sidra_device.reset_lock.
+ * The same, but a timeout isolates the device and requests its recovery. Returns 0, -EIO or
+ * -ENODEV. The caller holds sidra_device.reset_lock; sidra_admin() takes the other lock itself,
+ * sidra_admin_locked() leaves that to callers that also use sidra_chip.bounce.
  */
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
+int sidra_admin_locked(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 /*
  * Only a reset ends a command that the chip does not acknowledge: isolates the device, and requests

@@ -28,11 +28,11 @@ struct sidra_info {
  * @used: another driver or kernel has used it before
  * @vectors: number of allocated MSI-X vectors; vector 0 is for admin commands and faults
  * @admin_lock: protects the channel for admin commands, @admin_done, @admin_tag, @admin_op,
- *              sidra_recovery.dumped and sidra_ctx.failed
+ *              @bounce, @headers, sidra_recovery.dumped and sidra_ctx.failed
  * @admin_done: completed by an interrupt when a command may be done
  * @admin_tag: tag of the latest command
  * @admin_op: its operation
- * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data; protected by sidra_store.lock
+ * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
  * @bounce_bus: its bus address
  * @headers: another such buffer, for sidra_store_headers(): after a timeout, which causes no reset
  *           there, the chip may still write to it

@@ -88,7 +88,7 @@ static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 	u8 *from, *to;
 	int ret;
 
-	CLASS(sidra_call, call)(sdev, &sdev->store.lock);
+	CLASS(sidra_call, call)(sdev, &sdev->chip.admin_lock);
 	if (call.error)
 		return call.error;
 	from = sdev->chip.bounce;
@@ -97,8 +97,8 @@ static int sidra_debugfs_test_dma_show(struct seq_file *m, void *unused)
 		from[i] = i * 7 + (i >> 8);
 		to[i] = 0;
 	}
-	ret = sidra_admin(sdev, SIDRA_ADMIN_TEST_DMA, sdev->chip.bounce_bus,
-			  sdev->chip.bounce_bus + size, size);
+	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_TEST_DMA, sdev->chip.bounce_bus,
+				 sdev->chip.bounce_bus + size, size);
 	if (ret)
 		seq_printf(m, "the chip refused to copy %u bytes (%d)\n", size, ret);
 	else if (memcmp(from, to, size))

@@ -34,13 +34,14 @@ static void sidra_l3_clean(struct sidra_device *sdev)
 	struct sidra_l3 *l3 = &sdev->l3;
 	struct sidra_l3_part *part;
 
-	lockdep_assert_held(&l3->range_lock);
+	lockdep_assert_held(&l3->clean_lock);
 	while ((part = sidra_l3_take_dirty(l3))) {
 		if (sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, part->offset, part->size, 0)) {
 			sidra_l3_put_dirty(l3, part, 0);
 			return;
 		}
-		sidra_range_free(&l3->free, part->offset, part->size);
+		scoped_guard(mutex, &l3->range_lock)
+			sidra_range_free(&l3->free, part->offset, part->size);
 		kfree(part);
 	}
 }
@@ -50,7 +51,7 @@ static void sidra_l3_clean_work(struct work_struct *work)
 	struct sidra_device *sdev = container_of(work, struct sidra_device, l3.clean_work);
 
 	guard(rwsem_read)(&sdev->reset_lock);
-	guard(mutex)(&sdev->l3.range_lock);
+	guard(mutex)(&sdev->l3.clean_lock);
 	if (!sdev->stopped && !sdev->link_gone)
 		sidra_l3_clean(sdev);
 }
@@ -86,7 +87,8 @@ int sidra_l3_init(struct sidra_device *sdev)
 	struct sidra_l3 *l3 = &sdev->l3;
 	int ret;
 
-	ret = drmm_mutex_init(&sdev->drm, &l3->range_lock);
+	ret = drmm_mutex_init(&sdev->drm, &l3->clean_lock) ?:
+		drmm_mutex_init(&sdev->drm, &l3->range_lock);
 	if (ret)
 		return ret;
 	spin_lock_init(&l3->lock);
@@ -107,22 +109,36 @@ int sidra_l3_init(struct sidra_device *sdev)
 	return sidra_l3_take_all(l3);
 }
 
+static int sidra_l3_take_free(struct sidra_l3 *l3, struct sidra_l3_part *part)
+{
+	u64 alignment = part->size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+
+	guard(mutex)(&l3->range_lock);
+	return sidra_range_alloc(&l3->free, part->size, alignment, 0, 0, &part->offset);
+}
+
+/* Waits for others who zero memory, and zeroes what they have left. */
+static int sidra_l3_take_cleaned(struct sidra_device *sdev, struct sidra_l3_part *part)
+{
+	CLASS(sidra_mutex, held)(&sdev->l3.clean_lock);
+	if (held.error)
+		return held.error;
+	sidra_l3_clean(sdev);
+	return sidra_l3_take_free(&sdev->l3, part);
+}
+
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
 {
-	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
 	struct sidra_l3 *l3 = &sdev->l3;
-	struct sidra_l3_part *part;
+	struct sidra_l3_part *part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	CLASS(sidra_mutex, held)(&l3->range_lock);
-	if (held.error)
-		return ERR_PTR(held.error);
-	sidra_l3_clean(sdev);
-	part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 	if (!part)
 		return ERR_PTR(-ENOMEM);
 	part->size = size;
-	ret = sidra_range_alloc(&l3->free, size, alignment, 0, 0, &part->offset);
+	ret = sidra_l3_take_free(l3, part);
+	if (ret == -ENOSPC)
+		ret = sidra_l3_take_cleaned(sdev, part);
 	if (ret) {
 		kfree(part);
 		return ERR_PTR(ret);

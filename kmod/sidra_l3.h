@@ -19,7 +19,8 @@ struct sidra_l3_part {
 
 /**
  * struct sidra_l3 - allocation of the pages of L3 SRAM
- * @range_lock: protects @free, and is held while memory is zeroed
+ * @clean_lock: held while memory is zeroed
+ * @range_lock: protects @free
  * @free: zeroed and free
  * @lock: protects @dirty and @used
  * @dirty: freed, but not zeroed yet
@@ -30,6 +31,7 @@ struct sidra_l3_part {
  * @hidden: mappings show other pages instead; protected by sidra_device.map_lock
  */
 struct sidra_l3 {
+	struct mutex clean_lock;	/* of parts that leave @dirty */
 	struct mutex range_lock;	/* of @free */
 	struct sidra_range free;
 	spinlock_t lock;	/* of @dirty and @used */

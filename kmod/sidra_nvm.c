@@ -157,13 +157,17 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 				sizeof(*entry));
 	if (ret)
 		goto err_free;
-	nvm->entries[number] = *entry;
 	return number;
 
 err_free:
 	if (size)
 		sidra_range_free(&nvm->data, entry->data_offset, sidra_nvm_extent(size));
 	return ret;
+}
+
+void sidra_nvm_show(struct sidra_nvm *nvm, u32 number, const struct sidra_nvm_entry *entry)
+{
+	nvm->entries[number] = *entry;
 }
 
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)

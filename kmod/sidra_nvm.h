@@ -26,7 +26,8 @@ struct sidra_nvm_store {
  * @uid: next uid to assign; all below @next_uid are reserved
  *
  * Every change is in NVM before the call returns; an entry is written after the data that it names,
- * so that an interrupted change leaves the old state. The caller serialises.
+ * so that an interrupted change leaves the old state. The caller serialises; what is kept with an
+ * entry may be written and read while others look for entries.
  */
 struct sidra_nvm {
 	const struct sidra_nvm_store *store;
@@ -60,9 +61,10 @@ int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
 
 /*
  * Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO,
- * -ENOMEM.
+ * -ENOMEM. Nobody finds it before sidra_nvm_show(), which follows.
  */
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
+void sidra_nvm_show(struct sidra_nvm *nvm, u32 number, const struct sidra_nvm_entry *entry);
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
 
 /**

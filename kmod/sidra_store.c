@@ -36,10 +36,11 @@ static int sidra_store_nvm_read(void *owner, u64 offset, void *to, u64 size)
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
+		guard(mutex)(&sdev->chip.admin_lock);
 		/* Do not return old data if the chip stores less than asked */
 		memset(sdev->chip.bounce, 0, piece);
-		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus,
-				  piece);
+		ret = sidra_admin_locked(sdev, SIDRA_ADMIN_NVM_READ, offset + done,
+					 sdev->chip.bounce_bus, piece);
 		if (ret)
 			return ret;
 		dma_rmb();
@@ -56,9 +57,10 @@ static int sidra_store_nvm_write(void *owner, u64 offset, const void *from, u64 
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
+		guard(mutex)(&sdev->chip.admin_lock);
 		memcpy(sdev->chip.bounce, from + done, piece);
-		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_WRITE, offset + done, sdev->chip.bounce_bus,
-				  piece);
+		ret = sidra_admin_locked(sdev, SIDRA_ADMIN_NVM_WRITE, offset + done,
+					 sdev->chip.bounce_bus, piece);
 		if (ret)
 			return ret;
 	}
@@ -70,6 +72,7 @@ static const struct sidra_nvm_store nvm_store = {
 	.write = sidra_store_nvm_write,
 };
 
+/* The caller holds sidra_chip.admin_lock, and the headers are valid until it releases it. */
 static int sidra_store_read_headers(struct sidra_device *sdev, u32 first, u32 count,
 				    const struct sidra_hw_xbar **headers)
 {
@@ -78,7 +81,7 @@ static int sidra_store_read_headers(struct sidra_device *sdev, u32 first, u32 co
 	BUILD_BUG_ON(HEADERS_MAX * sizeof(**headers) > SIDRA_BOUNCE_SIZE);
 	/* As in sidra_store_nvm_read() */
 	memset(sdev->chip.bounce, 0, count * sizeof(**headers));
-	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
+	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
 	dma_rmb();
 	*headers = sdev->chip.bounce;
 	return ret;
@@ -384,8 +387,8 @@ static u32 sidra_store_rows_of(const struct sidra_object *object, u32 tile)
 	return min(SIDRA_XBAR_ROWS, object->rows - tile / columns * SIDRA_XBAR_ROWS);
 }
 
-static int sidra_store_count_rows(struct sidra_device *sdev, struct sidra_object *object,
-				  u32 *programmed, u32 *total)
+int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
+			 u32 *total)
 {
 	const struct sidra_hw_xbar *headers;
 	u32 at, length, i;
@@ -395,6 +398,9 @@ static int sidra_store_count_rows(struct sidra_device *sdev, struct sidra_object
 	*total = 0;
 	for (at = 0; at < object->tile_count; at += length) {
 		length = sidra_store_run_at(object, at, HEADERS_MAX);
+		CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
+		if (held.error)
+			return held.error;
 		ret = sidra_store_read_headers(sdev, object->tiles[sidra_store_tile_at(object, at)],
 					       length, &headers);
 		if (ret)
@@ -410,24 +416,17 @@ static int sidra_store_count_rows(struct sidra_device *sdev, struct sidra_object
 	return 0;
 }
 
-int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
-			 u32 *total)
-{
-	CLASS(sidra_store, held)(sdev);
-	return held.error ?: sidra_store_count_rows(sdev, object, programmed, total);
-}
-
 int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
 		       struct sidra_hw_xbar_report *report)
 {
 	int ret;
 
-	CLASS(sidra_store, held)(sdev);
+	CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
 	if (held.error)
 		return held.error;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
-	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus,
-			  1);
+	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile],
+				 sdev->chip.bounce_bus, 1);
 	if (ret)
 		return ret;
 	dma_rmb();
@@ -441,15 +440,16 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 			struct sidra_object *object, struct sidra_nvm_entry *entry,
 			const void *data, u64 size)
 {
+	struct sidra_store *store = &sdev->store;
 	u32 programmed, total;
 	int ret;
 
-	CLASS(sidra_store, held)(sdev);
+	CLASS(sidra_mutex, held)(&store->data_lock);
 	if (held.error)
 		return held.error;
-	if (sidra_nvm_find_uid(&sdev->store.nvm, object->uid) >= 0)
+	if (sidra_nvm_find_uid(&store->nvm, object->uid) >= 0)
 		return -EEXIST;
-	ret = sidra_store_count_rows(sdev, object, &programmed, &total);
+	ret = sidra_store_progress(sdev, object, &programmed, &total);
 	if (ret)
 		return ret;
 	if (programmed != total)
@@ -463,10 +463,14 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	if (ret)
 		return ret;
-	ret = sidra_nvm_add(&sdev->store.nvm, entry, data, size);
-	if (ret < 0)
+	ret = sidra_nvm_add(&store->nvm, entry, data, size);
+	if (ret < 0) {
 		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
-	return min(ret, 0);
+		return ret;
+	}
+	guard(mutex)(&store->lock);
+	sidra_nvm_show(&store->nvm, ret, entry);
+	return 0;
 }
 
 /* Returns the number of an entry that the user may know of, or -ENOENT. */
@@ -493,15 +497,14 @@ static void *sidra_store_read_data(struct sidra_device *sdev, const struct sidra
 	return ERR_PTR(ret);
 }
 
-int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
-		     const struct sidra_nvm_user *user, struct sidra_object **object, void **data,
-		     u64 *size)
+/* Takes a reference for a handle. Returns the number of the entry, or -errno. */
+static int sidra_store_take_named(struct sidra_store *store, u32 owner, const char *name,
+				  u32 rights, const struct sidra_nvm_user *user,
+				  struct sidra_object **object)
 {
-	struct sidra_store *store = &sdev->store;
-	struct sidra_object *found;
 	int number;
 
-	CLASS(sidra_store, held)(sdev);
+	CLASS(sidra_mutex, held)(&store->lock);
 	if (held.error)
 		return held.error;
 	number = sidra_store_find_visible(&store->nvm, owner, name, user);
@@ -509,15 +512,32 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 		return number;
 	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user))
 		return -EACCES;
-	found = sidra_store_find_object(store, store->nvm.entries[number].uid);
-	if (!found || found->damaged)
+	*object = sidra_store_find_object(store, store->nvm.entries[number].uid);
+	if (!*object || (*object)->damaged)
 		return -EIO;
+	(*object)->handles++;
+	return number;
+}
+
+int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32 rights,
+		     const struct sidra_nvm_user *user, struct sidra_object **object, void **data,
+		     u64 *size)
+{
+	struct sidra_store *store = &sdev->store;
+	int number;
+
+	CLASS(sidra_mutex, held)(&store->data_lock);
+	if (held.error)
+		return held.error;
+	number = sidra_store_take_named(store, owner, name, rights, user, object);
+	if (number < 0)
+		return number;
 	*data = sidra_store_read_data(sdev, &store->nvm.entries[number]);
-	if (IS_ERR(*data))
+	if (IS_ERR(*data)) {
+		sidra_store_put_handle(sdev, *object);
 		return PTR_ERR(*data);
+	}
 	*size = store->nvm.entries[number].data_size;
-	found->handles++;
-	*object = found;
 	return 0;
 }
 
@@ -528,6 +548,9 @@ int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, b
 	struct sidra_object *object;
 	int number, ret;
 
+	CLASS(sidra_mutex, data)(&store->data_lock);
+	if (data.error)
+		return data.error;
 	CLASS(sidra_store, held)(sdev);
 	if (held.error)
 		return held.error;
@@ -560,6 +583,7 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 
 	for (first = 0; first < store->xbars.total; first += count) {
 		count = min(HEADERS_MAX, store->xbars.total - first);
+		guard(mutex)(&sdev->chip.admin_lock);
 		ret = sidra_store_read_headers(sdev, first, count, &headers);
 		if (ret)
 			return ret;

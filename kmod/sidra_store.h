@@ -49,10 +49,12 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device
- * @lock: protects the others, objects, and sidra_chip.bounce; the functions below take it, and if
- *        it is not said otherwise return -EINTR if a fatal signal ends the wait for it. The caller
- *        holds sidra_device.reset_lock
- * @nvm: directory of named objects
+ * @data_lock: held to change the names in @nvm, and while what is kept with a name is written or
+ *             read, which may take long
+ * @lock: protects the others, and objects. The functions below take these locks, and if it is not
+ *        said otherwise return -EINTR if a fatal signal ends the wait for one. The caller holds
+ *        sidra_device.reset_lock
+ * @nvm: directory of named objects; names change under both locks
  * @xbars: which crossbars are free
  * @objects: struct sidra_object
  * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before
@@ -60,7 +62,8 @@ struct sidra_object {
  * @unerased_count: number of these crossbars
  */
 struct sidra_store {
-	struct mutex lock;	/* of all of this */
+	struct mutex data_lock;	/* of the extents of @nvm */
+	struct mutex lock;	/* of the rest */
 	struct sidra_nvm nvm;
 	struct sidra_xbars xbars;
 	struct list_head objects;
@@ -108,7 +111,10 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
 		       const struct sidra_nvm_user *user);
 
-/* Counts the tile rows that hold weights of this object, and all of its tile rows. */
+/*
+ * Counts the tile rows that hold weights of this object, and all of its tile rows. Like
+ * sidra_store_report() it only waits for commands of others.
+ */
 int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed,
 			 u32 *total);
 /*

@@ -48,7 +48,10 @@ class Nvm : public Pure {
         entry.encoding = SIDRA_ENCODING_OFFSET;
         entry.tile_count = 4;
         std::strncpy(entry.name, name, sizeof entry.name - 1);
-        return sidra_nvm_add(&nvm, &entry, data.data(), data.size());
+        const int number = sidra_nvm_add(&nvm, &entry, data.data(), data.size());
+        EXPECT_EQ(sidra_nvm_find_uid(&nvm, entry.uid), -ENOENT) << "not before it is shown";
+        if (number >= 0) sidra_nvm_show(&nvm, static_cast<u32>(number), &entry);
+        return number;
     }
     Store store;
     sidra_nvm nvm{};
