@@ -29,10 +29,9 @@ static int sidra_telemetry_read_page(struct sidra_device *sdev, struct sidra_tel
 	if (!sidra_chip_answers(sdev))
 		return -ENODEV;	/* the link was lost meanwhile */
 	if (page->magic != SIDRA_TELEMETRY_MAGIC || page->version != SIDRA_TELEMETRY_VERSION ||
-	    page->size < offsetof(struct sidra_telemetry, engine_ns))
+	    page->size < sizeof(*page))
 		return -ENODEV;	/* not a page of this format */
-	page->size = min_t(u16, page->size, sizeof(*page));
-	memset((u8 *)page + page->size, 0, sizeof(*page) - page->size);
+	page->size = sizeof(*page);
 	return 0;
 }
 

@@ -91,9 +91,6 @@ extern "C" {
  *
  * The page is a snapshot: reading the word at offset 0 takes it, and the other words return it;
  * before the first one they are zero. Readers must be serialised.
- *
- * @engine_ns and all fields behind it exist since version 1.2 of the hardware contract: they are
- * valid if @size includes them.
  */
 struct sidra_telemetry {
 	uint32_t magic;

@@ -40,14 +40,13 @@ Sample Card::read() const {
     const auto pci = [this](const char* name) { return to_line(read_file(function(name), kAttributeLimit)); };
     if (!node_.empty()) {
         const Maybe<std::string> page = read_file(attribute("telemetry"), kAttributeLimit);
-        sample.telemetry = page ? to_telemetry(page.value) : Maybe<Telemetry>::none(page.error);
+        sample.telemetry = page ? to_telemetry(page.value) : Maybe<sidra_telemetry>::none(page.error);
         sample.uuid = line("uuid");
         sample.hardware = line("hw_version");
         sample.driver = line("driver_version");
         sample.firmware = line("firmware_version");
-        sample.generation = sample.telemetry && sample.telemetry.value.since_1_2
-                                ? Maybe<uint64_t>(sample.telemetry.value.page.generation)
-                                : number("generation");
+        sample.generation =
+            sample.telemetry ? Maybe<uint64_t>(sample.telemetry.value.generation) : number("generation");
         sample.resets = number("resets");
         sample.features = number("features", 16);
         const Maybe<std::string> geometry = line("geometry");

@@ -35,7 +35,7 @@ struct sidra_smi_chip {
 
     sidra::smi::Sample now;
     // Rates are computed from these: counters as they were when they last changed, and before that.
-    sidra::smi::Maybe<sidra::smi::Telemetry> later, earlier;
+    sidra::smi::Maybe<sidra_telemetry> later, earlier;
     uint64_t later_ns = 0;  // when `later` was first seen
     std::vector<sidra_smi_client> clients_before;
     uint64_t clients_before_ns = 0;

@@ -79,33 +79,29 @@ Value sampled(const Chip& chip) {
 // ---- Telemetry
 // ---------------------------------------------------------------------------------------------------------
 
-constexpr uint64_t kSince12 = 1ull << 63;  // flag beside SIDRA_TELEMETRY_HAS_*: fields since version 1.2
-
 template <uint64_t Needs>
 int missing(const Chip& chip) {
-    const Maybe<Telemetry>& telemetry = chip.now.telemetry;
+    const Maybe<sidra_telemetry>& telemetry = chip.now.telemetry;
     if (!telemetry) return why(chip);
-    if ((Needs & kSince12) != 0 && !telemetry.value.since_1_2) return ENODATA;
-    const uint64_t bits = Needs & ~kSince12;
-    return (telemetry.value.page.valid & bits) == bits ? 0 : ENODATA;
+    return (telemetry.value.valid & Needs) == Needs ? 0 : ENODATA;
 }
 
 template <auto Member, uint64_t Needs>
 Value counter(const Chip& chip) {
     if (const int error = missing<Needs>(chip); error != 0) return none(error);
-    return number(chip.now.telemetry.value.page.*Member);
+    return number(chip.now.telemetry.value.*Member);
 }
 
 template <auto Member, uint64_t Needs, int Divisor>
 Value scaled(const Chip& chip) {
     if (const int error = missing<Needs>(chip); error != 0) return none(error);
-    return real(static_cast<double>(chip.now.telemetry.value.page.*Member) / Divisor);
+    return real(static_cast<double>(chip.now.telemetry.value.*Member) / Divisor);
 }
 
 template <int Engine>
 Value engine_time(const Chip& chip) {
-    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS | kSince12>(chip); error != 0) return none(error);
-    return number(chip.now.telemetry.value.page.engine_ns[Engine]);
+    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS>(chip); error != 0) return none(error);
+    return number(chip.now.telemetry.value.engine_ns[Engine]);
 }
 
 // ---- Rates
@@ -140,7 +136,7 @@ Value utilization(const Chip& chip) {
 
 template <int Engine>
 Value engine_utilization(const Chip& chip) {
-    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS | kSince12>(chip); error != 0) return none(error);
+    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS>(chip); error != 0) return none(error);
     return share(chip, [](const Page& page) { return page.engine_ns[Engine]; });
 }
 
@@ -149,8 +145,8 @@ Value engine_utilization(const Chip& chip) {
 
 template <uint32_t Bit>
 Value status_bit(const Chip& chip) {
-    if (const int error = missing<kSince12>(chip); error != 0) return none(error);
-    return yes_no((chip.now.telemetry.value.page.status & Bit) != 0);
+    if (const int error = missing<0>(chip); error != 0) return none(error);
+    return yes_no((chip.now.telemetry.value.status & Bit) != 0);
 }
 
 const char* stage_name(uint32_t status) {
@@ -175,15 +171,15 @@ const char* stage_name(uint32_t status) {
 }
 
 Value stage(const Chip& chip) {
-    if (const int error = missing<kSince12>(chip); error != 0) return none(error);
-    const char* const name = stage_name(chip.now.telemetry.value.page.status);
+    if (const int error = missing<0>(chip); error != 0) return none(error);
+    const char* const name = stage_name(chip.now.telemetry.value.status);
     return name != nullptr ? text(name) : none(EPROTO);
 }
 
 Value boot_reason(const Chip& chip) {
-    if (const int error = missing<kSince12>(chip); error != 0) return none(error);
+    if (const int error = missing<0>(chip); error != 0) return none(error);
     constexpr const char* kNames[] = {"power-on", "reset", "watchdog", "panic", "update"};
-    const uint32_t reason = chip.now.telemetry.value.page.boot_reason;
+    const uint32_t reason = chip.now.telemetry.value.boot_reason;
     return reason < std::size(kNames) ? text(kNames[reason]) : none(EPROTO);
 }
 
@@ -194,8 +190,7 @@ Value status(const Chip& chip) {
     if (chip.stale()) return text("stale");
     if (!chip.now.telemetry)
         return chip.now.telemetry.error == ENODEV || chip.now.telemetry.error == EIO ? text("lost") : none(why(chip));
-    if (!chip.now.telemetry.value.since_1_2) return none(ENODATA);
-    const uint32_t bits = chip.now.telemetry.value.page.status;
+    const uint32_t bits = chip.now.telemetry.value.status;
     if ((bits & SIDRA_STATUS_FATAL) != 0) return text("fatal");
     switch (bits & SIDRA_STATUS_STAGE_MASK) {
         case SIDRA_STAGE_PANIC:
@@ -254,15 +249,15 @@ Value data_age(const Chip& chip) {
 }
 
 Value heartbeat_age(const Chip& chip) {
-    if (const int error = missing<kSince12>(chip); error != 0) return none(error);
-    if ((chip.now.telemetry.value.page.status & SIDRA_STATUS_FIRMWARE_ALIVE) == 0) return none(ENODATA);
+    if (const int error = missing<0>(chip); error != 0) return none(error);
+    if ((chip.now.telemetry.value.status & SIDRA_STATUS_FIRMWARE_ALIVE) == 0) return none(ENODATA);
     if (!chip.heartbeat_moved_ns) return none(EAGAIN);
     return number(chip.now.read_ns - chip.heartbeat_moved_ns.value);
 }
 
 Value calibration_age(const Chip& chip) {
-    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS | kSince12>(chip); error != 0) return none(error);
-    const Page& page = chip.now.telemetry.value.page;
+    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS>(chip); error != 0) return none(error);
+    const Page& page = chip.now.telemetry.value;
     if (page.calibrated_ns == 0 || page.calibrated_ns > page.clock_ns) return none(ENODATA);
     return number(page.clock_ns - page.calibrated_ns);
 }
@@ -280,8 +275,7 @@ struct Row {
 };
 
 constexpr uint64_t kCounters = SIDRA_TELEMETRY_HAS_COUNTERS, kThermal = SIDRA_TELEMETRY_HAS_THERMAL,
-                   kPower = SIDRA_TELEMETRY_HAS_POWER, kLimits = SIDRA_TELEMETRY_HAS_LIMITS | kSince12,
-                   kCounters12 = kCounters | kSince12;
+                   kPower = SIDRA_TELEMETRY_HAS_POWER, kLimits = SIDRA_TELEMETRY_HAS_LIMITS;
 constexpr auto kUint = SIDRA_SMI_UINT;
 constexpr auto kInt = SIDRA_SMI_INT;
 constexpr auto kReal = SIDRA_SMI_REAL;
@@ -321,11 +315,11 @@ constexpr Row kRows[] = {
     {{"stopped", "", kBool, kGauge, "Whether the driver has stopped all queues of the chip.", "sidra_stopped", 1, false}, status_bit<SIDRA_STATUS_STOPPED>},
     {{"throttled", "", kBool, kGauge, "Whether the firmware has lowered the clock because of temperature or power.", "sidra_throttled", 1, false}, status_bit<SIDRA_STATUS_THROTTLED>},
     {{"firmware.alive", "", kBool, kGauge, "Whether the firmware of the chip runs.", "sidra_firmware_alive", 1, false}, status_bit<SIDRA_STATUS_FIRMWARE_ALIVE>},
-    {{"firmware.panic", "", kUint, kGauge, "Panic code of the firmware; 0: the firmware has not panicked.", "sidra_firmware_panic_code", 1, false}, counter<&Page::panic, kSince12>},
+    {{"firmware.panic", "", kUint, kGauge, "Panic code of the firmware; 0: the firmware has not panicked.", "sidra_firmware_panic_code", 1, false}, counter<&Page::panic, 0>},
     {{"boot.reason", "", kText, kGauge, "Reason of the last boot: power-on, reset, watchdog, panic, update.", nullptr, 1, false}, boot_reason},
     {{"generation", "", kUint, kGauge, "Generation of the chip, which each reset increases by one.", "sidra_generation", 1, true}, sampled<&Sample::generation>},
     {{"resets", "", kUint, kCounter, "Number of resets by the driver since it was bound to the card.", "sidra_resets_total", 1, false}, sampled<&Sample::resets>},
-    {{"heartbeat", "", kUint, kGauge, "Heartbeat counter of the firmware.", nullptr, 1, true}, counter<&Page::heartbeat, kSince12>},
+    {{"heartbeat", "", kUint, kGauge, "Heartbeat counter of the firmware.", nullptr, 1, true}, counter<&Page::heartbeat, 0>},
     {{"heartbeat.age", "ns", kUint, kGauge, "Time since the heartbeat was last seen to change.", "sidra_heartbeat_age_seconds", 1e-9, false}, heartbeat_age},
     {{"data.age", "ns", kUint, kGauge, "Age of the values that are shown for the chip.", "sidra_data_age_seconds", 1e-9, false}, data_age},
     {{"clock.device", "ns", kUint, kCounter, "Time on the clock of the chip.", "sidra_device_clock_seconds_total", 1e-9, false}, counter<&Page::clock_ns, kCounters>},
@@ -370,18 +364,18 @@ constexpr Row kRows[] = {
     {{"vec.elements", "", kUint, kCounter, "Number of elements that the vector units have processed.", "sidra_vec_elements_total", 1, false}, counter<&Page::vec_elements, kCounters>},
     {{"copy.bytes", "B", kUint, kCounter, "Number of bytes that were copied.", "sidra_copied_bytes_total", 1, false}, counter<&Page::copy_bytes, kCounters>},
     {{"program.cells", "", kUint, kCounter, "Number of cells that were programmed.", "sidra_programmed_cells_total", 1, false}, counter<&Page::programmed_cells, kCounters>},
-    {{"program.pulses", "", kUint, kCounter, "Number of programming pulses that cells received.", "sidra_program_pulses_total", 1, false}, counter<&Page::pulses, kCounters12>},
-    {{"program.reads", "", kUint, kCounter, "Number of verification reads during programming.", "sidra_program_reads_total", 1, false}, counter<&Page::reads, kCounters12>},
-    {{"program.failed", "", kUint, kCounter, "Number of cells that did not reach their target value when they were programmed.", "sidra_program_failed_cells_total", 1, false}, counter<&Page::failed_cells, kCounters12>},
-    {{"clipped", "", kUint, kCounter, "Number of sums that exceeded the range of the analog-to-digital converters.", "sidra_clipped_sums_total", 1, false}, counter<&Page::clipped, kCounters12>},
+    {{"program.pulses", "", kUint, kCounter, "Number of programming pulses that cells received.", "sidra_program_pulses_total", 1, false}, counter<&Page::pulses, kCounters>},
+    {{"program.reads", "", kUint, kCounter, "Number of verification reads during programming.", "sidra_program_reads_total", 1, false}, counter<&Page::reads, kCounters>},
+    {{"program.failed", "", kUint, kCounter, "Number of cells that did not reach their target value when they were programmed.", "sidra_program_failed_cells_total", 1, false}, counter<&Page::failed_cells, kCounters>},
+    {{"clipped", "", kUint, kCounter, "Number of sums that exceeded the range of the analog-to-digital converters.", "sidra_clipped_sums_total", 1, false}, counter<&Page::clipped, kCounters>},
     {{"device_time", "ps", kUint, kCounter, "Time that the executed work would take on silicon, by the cost model.", "sidra_modelled_seconds_total", 1e-12, false}, counter<&Page::device_ps, kCounters>},
     {{"energy", "pJ", kUint, kCounter, "Energy that the executed work would take on silicon, by the cost model.", "sidra_modelled_joules_total", 1e-12, false}, counter<&Page::energy_pj, kCounters>},
 
     {{"crossbars.total", "", kUint, kStatic, "Number of crossbars of the chip.", "sidra_crossbars", 1, false}, counter<&Page::xbars_total, kCounters>},
     {{"crossbars.programmed", "", kUint, kGauge, "Number of crossbars that hold weights.", "sidra_crossbars_programmed", 1, false}, counter<&Page::xbars_programmed, kCounters>},
-    {{"cells.stuck", "", kUint, kGauge, "Number of cells that are known to be stuck.", "sidra_stuck_cells", 1, false}, counter<&Page::stuck_cells, kCounters12>},
-    {{"columns.spare", "", kUint, kGauge, "Number of columns that a spare column replaces.", "sidra_replaced_columns", 1, false}, counter<&Page::spare_columns, kCounters12>},
-    {{"crossbars.untrimmed", "", kUint, kGauge, "Number of crossbars whose converter offset exceeds what calibration can correct.", "sidra_untrimmed_crossbars", 1, false}, counter<&Page::untrimmed_xbars, kCounters12>},
+    {{"cells.stuck", "", kUint, kGauge, "Number of cells that are known to be stuck.", "sidra_stuck_cells", 1, false}, counter<&Page::stuck_cells, kCounters>},
+    {{"columns.spare", "", kUint, kGauge, "Number of columns that a spare column replaces.", "sidra_replaced_columns", 1, false}, counter<&Page::spare_columns, kCounters>},
+    {{"crossbars.untrimmed", "", kUint, kGauge, "Number of crossbars whose converter offset exceeds what calibration can correct.", "sidra_untrimmed_crossbars", 1, false}, counter<&Page::untrimmed_xbars, kCounters>},
     {{"calibration.age", "ns", kUint, kGauge, "Time since the converters were last calibrated.", "sidra_calibration_age_seconds", 1e-9, false}, calibration_age},
     {{"l3.size", "B", kUint, kStatic, "Size of the L3 memory on the chip.", "sidra_l3_size_bytes", 1, false}, sampled<&Sample::l3_size>},
     {{"l3.used", "B", kUint, kGauge, "Amount of L3 memory in use.", "sidra_l3_used_bytes", 1, false}, sampled<&Sample::l3_used>},

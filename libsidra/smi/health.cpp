@@ -261,20 +261,15 @@ sidra_smi_status with_state(sidra_smi* session, const Body& body) {
 void examine(sidra_smi_chip& chip, uint64_t accepted_dma_errors, History& history, Findings& out) {
     const Policy& policy = chip.session->health.policy();
     if (!check_presence(chip, out)) return;
-    const Telemetry& telemetry = chip.now.telemetry.value;
-    const sidra_telemetry& page = telemetry.page;
-    const bool limits = telemetry.since_1_2 && (page.valid & SIDRA_TELEMETRY_HAS_LIMITS) != 0;
-    if (telemetry.since_1_2) {
-        check_state(chip, page, out);
-        check_firmware(chip, page, policy.rule("firmware"), out);
-    }
+    const sidra_telemetry& page = chip.now.telemetry.value;
+    const bool limits = (page.valid & SIDRA_TELEMETRY_HAS_LIMITS) != 0;
+    check_state(chip, page, out);
+    check_firmware(chip, page, policy.rule("firmware"), out);
     check_temperature(page, limits, policy.rule("temperature"), out);
-    if (telemetry.since_1_2) {
-        check_power(page, limits, out);
-        check_cells(page, policy.rule("cells"), out);
-        check_endurance(page, policy.rule("endurance"), out);
-        check_converters(page, policy.rule("converters"), out);
-    }
+    check_power(page, limits, out);
+    check_cells(page, policy.rule("cells"), out);
+    check_endurance(page, policy.rule("endurance"), out);
+    check_converters(page, policy.rule("converters"), out);
     check_link(chip, out);
     check_dma(page, policy.rule("dma"), accepted_dma_errors, history.checks["dma"], out);
 }

@@ -146,9 +146,7 @@ Maybe<Sample> Model::read() const {
     sample.process = clean(std::string_view(header.comm, strnlen(header.comm, sizeof header.comm)));
     sample.pid = pid.value != 0 ? pid.value : header.pid;
     sample.uid = header.uid;
-    sample.generation = sample.telemetry && sample.telemetry.value.since_1_2
-                            ? Maybe<uint64_t>(sample.telemetry.value.page.generation)
-                            : Maybe<uint64_t>();
+    sample.generation = sample.telemetry ? Maybe<uint64_t>(sample.telemetry.value.generation) : Maybe<uint64_t>();
     sample.features = header.features;
     sample.clusters = header.clusters;
     sample.cus_per_cluster = header.cus_per_cluster;
@@ -168,8 +166,7 @@ Maybe<Sample> Model::read() const {
     client.contexts = header.contexts;
     client.queues = header.queues;
     client.memory = header.memory;
-    if (sample.telemetry && sample.telemetry.value.since_1_2)
-        std::memcpy(client.engine_ns, sample.telemetry.value.page.engine_ns, sizeof client.engine_ns);
+    if (sample.telemetry) std::memcpy(client.engine_ns, sample.telemetry.value.engine_ns, sizeof client.engine_ns);
     sample.clients.push_back(client);
     sample.clients_error = 0;
     sample.read_ns = now_ns();

@@ -15,7 +15,7 @@ template <typename Get>
 Maybe<double> rate(const sidra_smi_chip& chip, double scale, const Get& get) {
     using Rate = Maybe<double>;
     if (!chip.earlier || !chip.later) return Rate::none(EAGAIN);
-    const sidra_telemetry &from = chip.earlier.value.page, &to = chip.later.value.page;
+    const sidra_telemetry &from = chip.earlier.value, &to = chip.later.value;
     if (chip.now.read_ns - chip.later_ns > kIdleNs) return 0.0;
     if (to.clock_ns <= from.clock_ns || get(to) < get(from)) return Rate::none(EAGAIN);
     return scale * static_cast<double>(get(to) - get(from)) / static_cast<double>(to.clock_ns - from.clock_ns);

@@ -40,25 +40,24 @@ void wait_a_moment() {
     nanosleep(&moment, nullptr);
 }
 
-Telemetry telemetry_now(sidra_smi_chip& chip, uint64_t timeout_ns) {
-    const Maybe<Telemetry> page = to_telemetry(read_slowly(chip, "telemetry", 4096, timeout_ns));
+sidra_telemetry telemetry_now(sidra_smi_chip& chip, uint64_t timeout_ns) {
+    const Maybe<sidra_telemetry> page = to_telemetry(read_slowly(chip, "telemetry", 4096, timeout_ns));
     if (!page) throw Unreachable{page.error, fmt::format("{} reports invalid telemetry", chip.name)};
     return page.value;
 }
 
 // Waits until the generation differs from `before`, queues can run, and the firmware runs if the chip has one.
-Telemetry wait_ready(sidra_smi_chip& chip, const Maybe<uint32_t>& before, const Phases& phases) {
+sidra_telemetry wait_ready(sidra_smi_chip& chip, const Maybe<uint32_t>& before, const Phases& phases) {
     for (;;) {
         try {
-            const Telemetry now = telemetry_now(chip, phases.left());
-            if (!now.since_1_2) return now;  // it does not report its status
-            const uint32_t status = now.page.status;
+            const sidra_telemetry now = telemetry_now(chip, phases.left());
+            const uint32_t status = now.status;
             if ((status & SIDRA_STATUS_FATAL) != 0)
                 throw Unreachable{EIO,
                                   fmt::format("{} reports a fatal error after the reset (status {:#x}): reset it again",
                                               chip.name, status)};
             const bool firmware = (chip.now.features.value & SIDRA_FEATURE_FIRMWARE) != 0;
-            const bool another = !before || now.page.generation != before.value;
+            const bool another = !before || now.generation != before.value;
             if (another && (status & SIDRA_STATUS_READY) != 0 &&
                 (!firmware || (status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0))
                 return now;
@@ -85,12 +84,12 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         // A chip that does not answer needs a reset most of all; whether it is in use is then unknown.
         Maybe<uint32_t> generation;
         try {
-            const Telemetry before = telemetry_now(*chip, std::min(phases.left(), kLookNs));
-            if (before.since_1_2) generation = before.page.generation;
-            if (before.page.contexts > 0 && !force)
+            const sidra_telemetry before = telemetry_now(*chip, std::min(phases.left(), kLookNs));
+            generation = before.generation;
+            if (before.contexts > 0 && !force)
                 throw Unreachable{EBUSY,
                                   fmt::format("{} is in use: {} contexts would be lost (use --force to reset anyway)",
-                                              chip->name, before.page.contexts)};
+                                              chip->name, before.contexts)};
         } catch (const Unreachable& u) {
             if (u.error == EBUSY) throw;
             // The thread that waits for the chip keeps its resources; the reset must not wait for it.
@@ -99,13 +98,13 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         phases.begin("reset");
         write_slowly(*chip, reset, "1", phases.left());
         phases.begin("ready");
-        const Telemetry after = wait_ready(*chip, generation, phases);
+        const sidra_telemetry after = wait_ready(*chip, generation, phases);
         phases.begin("self-test");
         const Maybe<std::string> uuid = to_line(read_slowly(*chip, "uuid", 4096, phases.left()));
         if (chip->now.uuid && (!uuid || uuid.value != chip->now.uuid.value))
             throw Unreachable{EIO, fmt::format("{} has another UUID after the reset: {}", chip->name, uuid.value)};
-        if ((after.page.status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0 && after.since_1_2)
-            while (telemetry_now(*chip, phases.left()).page.heartbeat == after.page.heartbeat) wait_a_moment();
+        if ((after.status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0)
+            while (telemetry_now(*chip, phases.left()).heartbeat == after.heartbeat) wait_a_moment();
         return SIDRA_SMI_OK;
     });
 }

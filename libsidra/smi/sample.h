@@ -15,18 +15,14 @@
 
 namespace sidra::smi {
 
-struct Telemetry {
-    sidra_telemetry page{};
-    bool since_1_2 = false;  // has the fields of hardware version 1.2
-};
 // EPROTO: malformed or truncated.
-Maybe<Telemetry> to_telemetry(std::string_view bytes);
+Maybe<sidra_telemetry> to_telemetry(std::string_view bytes);
 
 struct Sample {
     uint64_t read_ns = 0;  // CLOCK_MONOTONIC; 0: never
     uint64_t data_ns = 0;  // time of the data
-    Maybe<Telemetry> telemetry;
-    Maybe<Telemetry> before;  // the previous sample, where it is published
+    Maybe<sidra_telemetry> telemetry;
+    Maybe<sidra_telemetry> before;  // the previous sample, where it is published
 
     Maybe<std::string> uuid, hardware, driver, firmware, process;
     Maybe<uint64_t> pid, uid, generation, resets, features;

@@ -49,7 +49,7 @@ std::string key_of(const Card& card) { return "card " + card.node() + " " + card
 std::string key_of(const Model& model) { return "model " + model.path(); }
 
 void forget_rates(sidra_smi_chip& chip) {
-    chip.later = chip.earlier = Maybe<Telemetry>();
+    chip.later = chip.earlier = Maybe<sidra_telemetry>();
     chip.later_ns = chip.clients_before_ns = 0;
     chip.clients_before.clear();
     chip.heartbeat_moved_ns = Maybe<uint64_t>();
@@ -88,17 +88,15 @@ void rate_process(sidra_smi_chip& chip) {
 }
 
 // Appends the telemetry to what rates are computed from. `before`: telemetry of the previous reading, at `before_ns`.
-void follow(sidra_smi_chip& chip, const Maybe<Telemetry>& before, uint64_t before_ns) {
-    const Maybe<Telemetry>& telemetry = chip.now.telemetry;
+void follow(sidra_smi_chip& chip, const Maybe<sidra_telemetry>& before, uint64_t before_ns) {
+    const Maybe<sidra_telemetry>& telemetry = chip.now.telemetry;
     if (!telemetry) return;
-    const sidra_telemetry& page = telemetry.value.page;
+    const sidra_telemetry& page = telemetry.value;
     // A clock that went backwards belongs to another power-on: nothing can be compared.
-    if (chip.later && page.clock_ns < chip.later.value.page.clock_ns) forget_rates(chip);
-    if (telemetry.value.since_1_2) {
-        if (before && before.value.page.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
-        if (!chip.heartbeat_moved_ns && before) chip.heartbeat_moved_ns = before_ns;
-    }
-    if (chip.later && page.clock_ns == chip.later.value.page.clock_ns) return;
+    if (chip.later && page.clock_ns < chip.later.value.clock_ns) forget_rates(chip);
+    if (before && before.value.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
+    if (!chip.heartbeat_moved_ns && before) chip.heartbeat_moved_ns = before_ns;
+    if (chip.later && page.clock_ns == chip.later.value.clock_ns) return;
     chip.earlier = chip.later ? chip.later : chip.now.before;
     chip.later = telemetry;
     chip.later_ns = chip.now.data_ns;
@@ -109,7 +107,8 @@ void read_model(sidra_smi_chip& chip) {
     if (sample) take(chip, std::move(sample.value));
     else if (sample.error == ESRCH) chip.gone = true;
     // For a file that changes too fast to be read, keep the former values.
-    else if (sample.error != EAGAIN || chip.now.read_ns == 0) chip.now.telemetry = Maybe<Telemetry>::none(sample.error);
+    else if (sample.error != EAGAIN || chip.now.read_ns == 0)
+        chip.now.telemetry = Maybe<sidra_telemetry>::none(sample.error);
 }
 
 sidra_smi_status read_cards(sidra_smi& session) {
@@ -146,7 +145,7 @@ sidra_smi_status read_cards(sidra_smi& session) {
         if (each.sample) take(*each.chip, std::move(each.sample.value));
     }
     for (const auto& chip : session.chips)
-        if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(ETIMEDOUT);
+        if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<sidra_telemetry>::none(ETIMEDOUT);
     if (unread == nullptr) return SIDRA_SMI_OK;
     return fail(&session, SIDRA_SMI_INTERNAL,
                 "cannot read " + unread->name + ": the system is out of memory or threads (ulimit -u)");
@@ -218,13 +217,13 @@ void take(sidra_smi_chip& chip, Sample sample) {
     chip.clients_before = std::move(chip.now.clients);
     chip.clients_before_ns = chip.now.clients_error == 0 ? chip.now.read_ns : 0;
     const uint64_t before_ns = chip.now.read_ns;
-    Maybe<Telemetry> before = chip.now.telemetry;
+    Maybe<sidra_telemetry> before = chip.now.telemetry;
     // A process that closes a chip and makes another one gives that the same name.
     const bool another = chip.now.uuid && sample.uuid && chip.now.uuid.value != sample.uuid.value;
     chip.now = std::move(sample);
     if (another) {
         forget_rates(chip);
-        before = Maybe<Telemetry>();
+        before = Maybe<sidra_telemetry>();
     }
     follow(chip, before, before_ns);
     if (chip.kind == SIDRA_SMI_MODEL) rate_process(chip);

@@ -123,9 +123,7 @@ class KernelTransport final : public Transport {
         *out = {};
         const ssize_t got = pread(file.get(), out, sizeof *out, 0);
         if (got < 0) return -errno;
-        // Telemetry of a driver before 1.2 is shorter, as its `size` shows: the rest is zero.
-        constexpr size_t kLeast = offsetof(sidra_telemetry, engine_ns);
-        return static_cast<size_t>(got) >= kLeast && out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
+        return static_cast<size_t>(got) == sizeof *out && out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
     }
 
     // Fault knobs belong to the chip: in QEMU they are properties of the device.
