@@ -124,7 +124,7 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
  * a reset.
  */
 int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers);
-/* Reads the programming report of a tile; -EIO; -EOPNOTSUPP if the chip is too old. */
+/* Reads the programming report of a tile; -EIO. */
 int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
 		       struct sidra_hw_xbar_report *report);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fields.py: finds fields that the caller of an ioctl sets, by the comments of uapi/sidra_accel.h, for which ioctl_test.cpp has no wrong value."""
+"""fields.py: finds fields of ioctls, by the comments of uapi/sidra_accel.h, that ioctl_test.cpp forgets: those that the caller sets without a wrong
+value, and those that the call returns."""
 import re
 import sys
 from pathlib import Path
@@ -30,32 +31,42 @@ ANY = {
 }
 
 
-def fields_of(header):
-    """{struct: fields that the caller sets} of the arguments of ioctls."""
-    arguments = set(re.findall(r"#define SIDRA_IOCTL_\w+\s+SIDRA_IOCTL\(0x\w+, struct (\w+)\)", header))
+def fields_of(header, direction):
+    """{struct: its fields with this direction} of the arguments of ioctls."""
+    arguments = set(calls_of(header).values())
     found = {}
     for comment, struct in re.findall(r"/\*\*\n((?: \*.*\n)*?) \*/\nstruct (\w+) \{", header):
         if struct in arguments:
-            found[struct] = re.findall(r"^ \* @(\w+): (?:in|inout)\b", comment, re.MULTILINE)
+            found[struct] = re.findall(rf"^ \* @(\w+): (?:{direction})\b", comment, re.MULTILINE)
     missing = arguments - set(found)
     if missing:
         sys.exit(f"{HEADER}: no comment describes {', '.join(sorted(missing))}")
     return found
 
 
+def calls_of(header):
+    """{call: its struct}"""
+    return dict(re.findall(r"#define SIDRA_IOCTL_(\w+)\s+SIDRA_IOCTL\(0x\w+, struct (\w+)\)", header))
+
+
 def main():
     test = TEST.read_text()
+    header = HEADER.read_text()
     names = dict(re.findall(r"using (\w+) = (sidra_ioctl_\w+);", test))
-    tried = {f"{names[alias]}.{field}" for alias, field in re.findall(r"\b(?:WHOLE|BEYOND|WRONG)\((\w+), (\w+)", test) if alias in names}
-    known = {f"{struct}.{field}" for struct, fields in fields_of(HEADER.read_text()).items() for field in fields}
+    tried = {f"{names[alias]}.{field}" for alias, field in re.findall(r"\b(?:WHOLE|BEYOND|WRONG|WRONG_FOR)\((\w+), (\w+)", test) if alias in names}
+    known = {f"{struct}.{field}" for struct, fields in fields_of(header, "in|inout").items() for field in fields}
+    returned = fields_of(header, "out")
+    returned = {f"{call}.{field}" for call, struct in calls_of(header).items() for field in returned[struct]}
+    checked = {f"{call}.{field}" for call, field in re.findall(r"\bOUT(?:_OR)?\((\w+), \w+, (\w+)", test)}
     faults = [f"{name} is set by the caller, and no call with a wrong one is tried" for name in sorted(known - tried - set(ANY))]
     faults += [f"{name} is no field that a caller sets" for name in sorted(set(ANY) - known)]
+    faults += [f"{name} is returned, and nobody looks at it after a failure" for name in sorted(returned - checked)]
     faults += [f"any {name} is right here, and {TEST.name} knows a wrong one" for name in sorted(set(ANY) & tried)]
     for fault in faults:
         print(f"fields: {fault}")
-    if len(known) < 100:
-        print(f"fields: {HEADER.name} seems to have only {len(known)} such fields")
-    return 1 if faults or len(known) < 100 else 0
+    if len(known) < 100 or len(returned) < 40:
+        print(f"fields: {HEADER.name} seems to have only {len(known)} fields that a caller sets, and {len(returned)} that calls return")
+    return 1 if faults or len(known) < 100 or len(returned) < 40 else 0
 
 
 if __name__ == "__main__":

@@ -41,6 +41,71 @@ struct Wrong {
 #define WRONG_FOR(type, field, value, error, blamed) \
     Wrong { #field, offsetof(type, field), sizeof(type::field), static_cast < uint64_t>(value), error, blamed }
 
+// A field that a call only returns, and the value of each of its bytes if the call fails.
+struct Out {
+    unsigned long request;
+    const char* field;
+    size_t offset;
+    size_t size;
+    int failed;
+};
+
+#define OUT(call, type, field) OUT_OR(call, type, field, 0)
+#define OUT_OR(call, type, field, failed) \
+    Out { SIDRA_IOCTL_##call, #field, offsetof(sidra_ioctl_##type, field), sizeof(sidra_ioctl_##type::field), failed }
+
+constexpr Out kOut[] = {
+    OUT(VM_CREATE, vm_create, vm),
+    OUT(CONTEXT_CREATE, context_create, context),
+    OUT(CONTEXT_CREATE, context_create, doorbell_offset),
+    OUT(CONTEXT_QUERY, context_query, state),
+    OUT(CONTEXT_QUERY, context_query, generation),
+    OUT(CONTEXT_QUERY, context_query, vm),
+    OUT(CONTEXT_QUERY, context_query, fault),
+    OUT(BUFFER_CREATE, buffer_create, handle),
+    OUT(BUFFER_CREATE, buffer_create, mmap_offset),
+    OUT(BUFFER_REGISTER, buffer_register, handle),
+    OUT(QUEUE_CREATE, queue_create, queue),
+    OUT(QUEUE_CREATE, queue_create, ring_offset),
+    OUT(QUEUE_CREATE, queue_create, ring_size),
+    OUT(QUEUE_CREATE, queue_create, report_offset),
+    OUT(QUEUE_CREATE, queue_create, state_offset),
+    OUT(QUEUE_RESET, queue_reset, epoch),
+    OUT(QUEUE_RESET, queue_reset, retired),
+    OUT(QUEUE_QUERY, queue_query, run_state),
+    OUT(QUEUE_QUERY, queue_query, timeline),
+    OUT(QUEUE_QUERY, queue_query, progress),
+    OUT(QUEUE_QUERY, queue_query, fault),
+    OUT(QUEUE_QUERY, queue_query, epoch),
+    OUT(QUEUE_QUERY, queue_query, kind),
+    OUT(QUEUE_QUERY, queue_query, ring_log2),
+    OUT(QUEUE_QUERY, queue_query, priority),
+    OUT(QUEUE_QUERY, queue_query, queue_flags),
+    OUT(QUEUE_QUERY, queue_query, submitted),
+    OUT(WAIT, wait, index),
+    OUT(SUBMIT, submit, value),
+    OUT(SUBMIT, submit, epoch),
+    OUT(WEIGHTS_CREATE, weights_create, index),
+    OUT(WEIGHTS_CREATE, weights_create, uid),
+    OUT(WEIGHTS_PUBLISH, weights_publish, uuid),
+    OUT(WEIGHTS_OPEN, weights_open, rows),
+    OUT(WEIGHTS_OPEN, weights_open, cols),
+    OUT(WEIGHTS_OPEN, weights_open, encoding),
+    OUT(WEIGHTS_OPEN, weights_open, xbars),
+    OUT(WEIGHTS_OPEN, weights_open, index),
+    OUT(WEIGHTS_OPEN, weights_open, uid),
+    OUT_OR(WEIGHTS_SHARE, weights_share, fd, 0xff),
+    OUT(WEIGHTS_IMPORT, weights_import, rights),
+    OUT(WEIGHTS_IMPORT, weights_import, rows),
+    OUT(WEIGHTS_IMPORT, weights_import, cols),
+    OUT(WEIGHTS_IMPORT, weights_import, encoding),
+    OUT(WEIGHTS_IMPORT, weights_import, xbars),
+    OUT(WEIGHTS_IMPORT, weights_import, index),
+    OUT(WEIGHTS_IMPORT, weights_import, uid),
+    OUT(WEIGHTS_QUERY, weights_query, programmed_rows),
+    OUT(WEIGHTS_QUERY, weights_query, total_rows),
+};
+
 constexpr uint32_t kNobody = 0x7fff'0000;  // a handle, index or number that nothing has
 constexpr uint64_t kNowhere = 8;           // an address where nothing is
 
@@ -487,6 +552,18 @@ class Ioctl : public NodeTest {
         return told.name;
     }
 
+    // With other values in fields that the call only returns, which it must neither read nor keep if it fails.
+    int attempt(const Call& call, std::vector<uint8_t> argument) const {
+        for (const Out& out : kOut)
+            if (out.request == call.request) std::memset(argument.data() + out.offset, 0xa5, out.size);
+        auto* at = static_cast<uint8_t*>(edge.place(argument));
+        const int returned = plain(node.fd, call.request, at);
+        for (const Out& out : kOut)
+            for (size_t i = 0; returned != 0 && out.request == call.request && i < out.size; i++)
+                EXPECT_EQ(at[out.offset + i], out.failed) << call.name << ": " << out.field << " after " << returned;
+        return returned;
+    }
+
     sidra_query_status look() const { return status_of(node); }
     void expect_unchanged(const sidra_query_status& before, const char* call) const {
         const sidra_query_status after = look();
@@ -539,7 +616,7 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
                 if ((field.bits >> bit % 64 & 1) == 0) continue;
                 std::vector<uint8_t> argument = good;
                 argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
-                ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
+                ASSERT_EQ(attempt(call, argument), -EINVAL)
                     << call.name << ", byte " << field.offset << ", bit " << bit;
                 const std::string name = blamed(call.request, -EINVAL);
                 ASSERT_EQ(name.substr(0, name.find('[')), field.field) << call.name << ", bit " << bit;
@@ -552,22 +629,22 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
 
 // Each wrong value alone, and with each wrong value of another field: then the call returns the error of one of them.
 TEST_F(Ioctl, WrongFieldsAreRefusedAndNothingChanges) {
-    const auto attempt = [&](const Call& call, std::vector<uint8_t> argument, std::initializer_list<const Wrong*> all) {
+    const auto with = [&](const Call& call, std::vector<uint8_t> argument, std::initializer_list<const Wrong*> all) {
         for (const Wrong* one : all) std::memcpy(argument.data() + one->offset, &one->value, one->size);
         const sidra_query_status before = look();
-        const int returned = plain(node.fd, call.request, edge.place(argument));
+        const int returned = attempt(call, argument);
         expect_unchanged(before, call.name);
         return returned;
     };
     for (const Call& call : calls()) {
         const std::vector<uint8_t> good = call.argument();
         for (const Wrong& one : call.wrong) {
-            EXPECT_EQ(attempt(call, good, {&one}), one.error) << call.name << ": " << one.field << " = " << one.value;
+            EXPECT_EQ(with(call, good, {&one}), one.error) << call.name << ": " << one.field << " = " << one.value;
             EXPECT_EQ(blamed(call.request, one.error), one.blamed)
                 << call.name << ": " << one.field << " = " << one.value;
             for (const Wrong& other : call.wrong) {
                 if (&other <= &one || other.offset == one.offset) continue;
-                const int returned = attempt(call, good, {&one, &other});
+                const int returned = with(call, good, {&one, &other});
                 EXPECT_TRUE(returned == one.error || returned == other.error)
                     << call.name << ": " << one.field << " = " << one.value << " and " << other.field << " = "
                     << other.value << " return " << returned;
