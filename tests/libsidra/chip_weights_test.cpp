@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "chip_fixture.h"
@@ -467,6 +468,51 @@ TEST_F(ChipWeights, NamesOutliveHandlesAndKeepTheirFactors) {
     EXPECT_EQ(info.crossbars_total, info.crossbars_free);
     EXPECT_OK(sidra_stream_destroy(stream2));
     EXPECT_OK(sidra_context_destroy(context2));
+}
+
+// The data of names goes through one buffer of the driver, and through one channel of the chip.
+TEST_F(ChipWeights, ThreadsNameOpenAndListAtOnceAndGetTheirOwn) {
+    constexpr uint32_t kN = 200;
+    constexpr int kThreads = 4, kRounds = 12;
+    const auto work = [&](int number) {
+        sidra_context* own = nullptr;
+        ASSERT_OK(sidra_context_create(device, &own));
+        std::vector<int8_t> values(kN, static_cast<int8_t>(number));
+        for (int round = 0; round < kRounds; round++) {
+            const std::string name = "of-" + std::to_string(number);
+            std::vector<float> scale(kN);
+            for (uint32_t n = 0; n < kN; n++) scale[n] = 1 + static_cast<float>(number * 100'000 + round * 1000) + n;
+            auto options = SIDRA_INIT(sidra_weights_options);
+            sidra_weights *made = nullptr, *opened = nullptr;
+            ASSERT_OK(sidra_weights_create_s8(own, 1, kN, values.data(), kN, scale.data(), &options, &made));
+            sidra_stream* programs = nullptr;
+            ASSERT_OK(sidra_stream_create(own, nullptr, &programs));
+            ASSERT_OK(sidra_weights_program_async(programs, made));
+            ASSERT_OK(sidra_stream_synchronize(programs, soon()));
+            ASSERT_OK(sidra_stream_destroy(programs));
+            ASSERT_OK(sidra_weights_publish(made, name.c_str(), 0));
+            ASSERT_OK(sidra_weights_open(own, name.c_str(), &opened));
+            EXPECT_TRUE(info_of(opened).programmed);
+            const float* factors = nullptr;
+            ASSERT_OK(sidra_weights_scale(opened, &factors));
+            ASSERT_TRUE(std::equal(scale.begin(), scale.end(), factors)) << name << ", round " << round;
+            bool listed = false;
+            char found[64];
+            for (uint32_t cursor = 0; sidra_weights_list(own, &cursor, found, sizeof found) == SIDRA_OK;)
+                listed |= name == found;
+            EXPECT_TRUE(listed) << name;
+            ASSERT_OK(sidra_weights_destroy(opened));
+            ASSERT_OK(sidra_weights_destroy(made));
+            ASSERT_OK(sidra_weights_evict(own, name.c_str()));
+        }
+        EXPECT_OK(sidra_context_destroy(own));
+    };
+    std::vector<std::thread> threads;
+    for (int number = 0; number < kThreads; number++) threads.emplace_back(work, number);
+    for (std::thread& thread : threads) thread.join();
+    auto info = SIDRA_INIT(sidra_device_info);
+    ASSERT_OK(sidra_device_get_info(device, &info));
+    EXPECT_EQ(info.crossbars_total, info.crossbars_free);
 }
 
 TEST_F(ChipWeights, InfoHasTheNameThatTheObjectHasNow) {

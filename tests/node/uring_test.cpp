@@ -514,6 +514,54 @@ TEST_F(Uring, RefusesBadCommands) {
     EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good), -EIO) << "stopped";
 }
 
+// Each bit of each part that a command does not use, alone and with a handle that nobody has.
+TEST_F(Uring, EveryUnusedBitIsRefused) {
+    struct Part {
+        size_t begin, end;  // bytes of the SQE
+    };
+    constexpr size_t kCmd = offsetof(io_uring_sqe, cmd), kPacket = kCmd + sizeof(sidra_uring_cmd);
+    constexpr Part kAddress{offsetof(io_uring_sqe, addr), offsetof(io_uring_sqe, addr) + 8};
+    constexpr Part kLength{offsetof(io_uring_sqe, len), offsetof(io_uring_sqe, len) + 4};
+    constexpr Part kFlags{kCmd + offsetof(sidra_uring_cmd, flags), kCmd + offsetof(sidra_uring_cmd, value)};
+    constexpr Part kValue{kCmd + offsetof(sidra_uring_cmd, value), kPacket};
+    constexpr Part kBehind{kPacket, kPacket + sizeof(sidra_cmd)};
+    const struct {
+        uint32_t op;
+        std::vector<Part> unused;
+    } kinds[] = {{SIDRA_URING_SUBMIT, {kFlags, kValue, kAddress, kLength}},
+                 {SIDRA_URING_WAIT_VALUE, {kFlags, kAddress, kBehind}},
+                 {SIDRA_URING_CANCEL, {kFlags, kAddress, kLength, kBehind}}};
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring;
+    const sidra_cmd one = nop();
+    sidra_uring_cmd stranger = Ring::command(queue, 0);
+    stranger.queue = 77;
+    for (const auto& kind : kinds) {
+        std::vector<size_t> bits;
+        for (const Part& part : kind.unused)
+            for (size_t bit = part.begin * 8; bit < part.end * 8; bit++) bits.push_back(bit);
+        for (const sidra_uring_cmd& cmd : {Ring::command(queue, 0), stranger}) {
+            for (size_t first = 0; first < bits.size(); first += 32) {
+                const size_t count = std::min<size_t>(32, bits.size() - first);
+                for (size_t i = 0; i < count; i++) {
+                    const size_t bit = bits[first + i];
+                    auto* sqe = ring.add(node.fd, kind.op, cmd, bit, kind.op == SIDRA_URING_SUBMIT ? &one : nullptr);
+                    if (kind.op == SIDRA_URING_WAIT_VALUE) sqe->len = queue.epoch();
+                    reinterpret_cast<uint8_t*>(sqe)[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
+                }
+                for (const auto& [bit, result] : ring.reap(static_cast<unsigned>(count)))
+                    if (cmd.queue == stranger.queue && result == -ENOENT) continue;
+                    else
+                        ASSERT_EQ(result, -EINVAL)
+                            << "command " << kind.op << ", byte " << bit / 8 << ", bit " << bit % 8;
+            }
+        }
+    }
+    EXPECT_EQ(queue.timeline(), 0u) << "nothing was submitted";
+}
+
 TEST_F(Uring, FullRingIsBusy) {
     Node node;
     Context context(node);
