@@ -5,7 +5,6 @@
 #include "sidra_coredump.h"
 #include "sidra_device.h"
 #include "sidra_mutex.h"
-#include "sidra_recovery.h"
 #include "sidra_reset.h"
 #include "sidra_trace.h"
 

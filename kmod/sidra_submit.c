@@ -16,7 +16,6 @@
 #include "sidra_ioctl.h"
 #include "sidra_queue.h"
 #include "sidra_queue_memory.h"
-#include "sidra_recovery.h"
 #include "sidra_refusal.h"
 #include "sidra_reset.h"
 #include "sidra_submit.h"

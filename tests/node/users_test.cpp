@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -260,6 +261,26 @@ TEST_F(Users, HaveLimitsForAllOfTheirFilesTogether) {
         uint32_t context;
         EXPECT_EQ(try_context(node, vm, &context), 0) << "CAP_SYS_RESOURCE has none";
     }
+}
+
+TEST_F(Users, RootOfANamespaceIsWhoMadeIt) {
+    const Limit limit("contexts", 2);
+    ASSERT_TRUE(limit.good);
+    as(kAlice, [] {
+        const Node outside;
+        const Context one(outside);
+        ASSERT_EQ(prctl(PR_SET_DUMPABLE, 1), 0) << "or its files in /proc belong to root";
+        ASSERT_EQ(unshare(CLONE_NEWUSER), 0);
+        ASSERT_TRUE(write_text("/proc/self/uid_map", "0 " + std::to_string(kAlice) + " 1"));
+        ASSERT_EQ(geteuid(), 0u);
+        const Node inside;
+        const Context two(inside);
+        sidra_ioctl_context_create third{};
+        third.vm = two.vm;
+        EXPECT_EQ(inside.call(SIDRA_IOCTL_CONTEXT_CREATE, third), -EDQUOT);
+        sidra_ioctl_device_reset reset{};
+        EXPECT_EQ(inside.call(SIDRA_IOCTL_DEVICE_RESET, reset), -EPERM);
+    });
 }
 
 TEST_F(Users, NamesCountUntilTheyAreUnlinked) {
