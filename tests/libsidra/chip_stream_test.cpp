@@ -8,7 +8,6 @@
 #include <cstring>
 #include <numeric>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -104,8 +103,6 @@ TEST_F(ChipStream, L3RunsOutAndComesBack) {
         EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, size, 0, &more));
         EXPECT_FAILS(SIDRA_ERROR_OUT_OF_DEVICE_MEMORY, sidra_buffer_create(context, size, SIDRA_BUFFER_DEVICE, &more));
     }
-    EXPECT_NE(std::string_view(sidra_last_error()).find("size"), std::string_view::npos)
-        << "on a card, too, the text names what was refused: " << sidra_last_error();
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_register(context, &address, whole_space, false, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_register(context, nullptr, 1, false, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_register(context, &address, SIZE_MAX, false, &more));

@@ -325,10 +325,10 @@ class Ioctl : public NodeTest {
              [this, v] {
                  return bytes_of(Bind{v, make_buffer(), SIDRA_BIND_READ, 0, 0, {}});
              },
-             {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE), WHOLE(Bind, pad), WHOLE(Bind, address),
-              WHOLE(Bind, reserved)},
-             {WRONG(Bind, vm, kNobody, -ENOENT), WRONG(Bind, handle, kNobody, -ENOENT),
-              WRONG(Bind, flags, 0, -EINVAL)}},
+             {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE | SIDRA_BIND_FIXED), WHOLE(Bind, pad),
+              WHOLE(Bind, address), WHOLE(Bind, reserved)},
+             {WRONG(Bind, vm, kNobody, -ENOENT), WRONG(Bind, handle, kNobody, -ENOENT), WRONG(Bind, flags, 0, -EINVAL),
+              WRONG_FOR(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_FIXED, -EINVAL, "address")}},
             {"BUFFER_UNBIND",
              SIDRA_IOCTL_BUFFER_UNBIND,
              0,

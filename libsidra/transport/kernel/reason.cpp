@@ -146,8 +146,7 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
 std::string reason_of_refusal(unsigned long request, int error, const sidra_query_refusal& refusal) {
     if (refusal.call != _IOC_NR(request) || refusal.error != static_cast<uint32_t>(-error)) return {};
     const std::string_view name(refusal.name, strnlen(refusal.name, sizeof refusal.name));
-    return fmt::format("{} {} {}", name, argument_text(refusal.value),
-                       error == -ENOENT ? "does not exist" : "is refused by the driver");
+    return fmt::format("the driver refuses {} {}", name, argument_text(refusal.value));
 }
 
 std::string reason_of_open(const std::string& node, int error) {
