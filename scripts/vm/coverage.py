@@ -5,7 +5,7 @@
 Prints the lines that nothing executed, and for each source how many of its lines, and of its error lines, were executed. Writes to
 build/figures/driver.json: kmod_line_coverage and error_line_coverage. Lines are those that the compiler has left code of; those of headers count once.
 Error lines are found in the text of the source:
-- a statement that returns an error: return -E..., ERR_PTR(...), ERR_CAST(...), PTR_ERR(...), dev_err_probe(...);
+- a statement that returns an error: return -E..., ERR_PTR(...), ERR_CAST(...), PTR_ERR(...), dev_err_probe(...), or a refused argument;
 - all of what an `if` or `else` controls, if it ends with such a statement, with `goto`, or with the return of a variable that the condition tests;
 - what stands behind a label that only `goto` reaches, up to the end of the function.
 """
@@ -24,7 +24,7 @@ KMOD = CHECKOUT / "kmod"
 
 _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE)
 _IF = re.compile(r"\b(?:if\s*(?=\()|else\b)")
-_RETURNS_ERROR = re.compile(r"return\s+(?:-E[A-Z0-9]+\s*;|(?:ERR_PTR|ERR_CAST|PTR_ERR|dev_err_probe)\s*\()")
+_RETURNS_ERROR = re.compile(r"return\s+(?:-E[A-Z0-9]+\s*;|(?:ERR_PTR|ERR_CAST|PTR_ERR|dev_err_probe|sidra_refuse|sidra_refusal_note\w*)\s*\()")
 _RETURNS_NAME = re.compile(r"return\s+(\w+)\s*;")
 _LABEL = re.compile(r"^(\w+):[ \t]*$", re.MULTILINE)
 _LEAVES = re.compile(r"(?:\breturn\b[^;]*|\bgoto\s+\w+);\s*$")

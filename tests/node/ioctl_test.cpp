@@ -702,6 +702,17 @@ TEST_F(Ioctl, RefusedElementsOfArraysAreNamed) {
     expect(SIDRA_IOCTL_ARM, -EBADF, "eventfd", ~uint64_t{1});
 }
 
+TEST_F(Ioctl, MemoryThatTheDeviceMayOnlyReadIsNotBoundForWriting) {
+    sidra_ioctl_buffer_register readonly{reinterpret_cast<uintptr_t>(memory), sizeof memory, SIDRA_REGISTER_READONLY,
+                                         0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, readonly), 0);
+    sidra_ioctl_buffer_bind bind{context.vm, readonly.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0, {}};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), -EACCES);
+    EXPECT_EQ(blamed(SIDRA_IOCTL_BUFFER_BIND, -EACCES), "flags");
+    bind.flags = SIDRA_BIND_READ;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), 0);
+}
+
 TEST_F(Ioctl, RefusalsBelongToTheirThreadAndCall) {
     const auto refuse = [&] {
         sidra_ioctl_vm_create wrong{5, 0};
