@@ -4,9 +4,10 @@
  * resumes or removes the device holds it exclusively, so that nobody is in a call then. What may
  * take long (page tables, commands that the chip executes, the directory of names) is done under
  * locks of what it works on: sidra_ctx.lock, sidra_vm.lock, sidra_store.data_lock,
- * sidra_l3.clean_lock. The chip has one channel for commands, and so there is one
- * sidra_chip.admin_lock, which is held for a command or two. Calls wait for these locks until a
- * fatal signal comes (sidra_call.h), where they can fail at all.
+ * sidra_l3.clean_lock, and sidra_store.lock while the cells of an object are erased. The chip has
+ * one channel for commands, and so there is one sidra_chip.admin_lock, which is held for a command
+ * or two. Calls wait for these locks until a fatal signal comes (sidra_call.h), where they can fail
+ * at all.
  *
  * Order of locks, outermost first:
  *   reset_lock > sidra_ctx.lock > sidra_vm.lock > sidra_chip.admin_lock
@@ -21,10 +22,10 @@
  *   sidra_ctx.lock, mmap_lock > sidra_device.map_lock
  *   sidra_firmware.update_lock > sidra_mailbox.lock
  * Under sidra_l3.range_lock, sidra_l3.lock, sidra_account.lock, sidra_events.lock,
- * sidra_limits.lock and sidra_mailbox.gate no other lock is taken; with sidra_query.lock and
- * sidra_telemetry_cache.lock none is held before. Signalling a fence needs only master_lock,
- * submit_lock, sidra_vector.lock and sidra_job.lock; no memory is allocated under them. Under
- * reset_lock no user memory is accessed, and mmap_lock is not taken.
+ * sidra_limits.lock, sidra_refusal.lock and sidra_mailbox.gate no other lock is taken; with
+ * sidra_query.lock and sidra_telemetry_cache.lock none is held before. Signalling a fence needs
+ * only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock; no memory is allocated under
+ * them. Under reset_lock no user memory is accessed, and mmap_lock is not taken.
  *
  * Access to the chip is allowed to calls that began with CLASS(sidra_call), and, unless
  * sidra_device.stopped is set, to whoever rings a doorbell under submit_lock or arms the chip under

@@ -187,8 +187,6 @@ static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 	if (ret)
 		return ret;
 	ret = drm_ioctl_kernel(filp, ioctl->call, args, 0);
-	if (ret < 0)
-		sidra_refusal_settle(filp->private_data, _IOC_NR(cmd), ret);
 	if (sidra_args_write(arg, _IOC_SIZE(cmd), args, ioctl->size))
 		return -EFAULT;
 	return ret;
@@ -198,16 +196,19 @@ static long sidra_file_ioctl(struct file *filp, unsigned int cmd, unsigned long 
 {
 	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
+	long ret;
 
 	sidra_count(sfile->sdev, ioctls);
 	/*
 	 * Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or
 	 * a page.
 	 */
-	return sidra_answer(sfile->sdev,
-			    sidra_file_is_driver_call(cmd) ?
-				    sidra_file_driver_call(filp, cmd, arg) :
-				    drm_ioctl(filp, cmd, arg));
+	ret = sidra_file_is_driver_call(cmd) ? sidra_file_driver_call(filp, cmd, arg) :
+					       drm_ioctl(filp, cmd, arg);
+	ret = sidra_answer(sfile->sdev, ret);
+	if (ret < 0)
+		sidra_refusal_settle(file, _IOC_NR(cmd), ret);
+	return ret;
 }
 
 const struct file_operations sidra_fops = {

@@ -15,6 +15,12 @@ static struct sidra_refusal *sidra_refusal_of(struct drm_file *file)
 	return &sfile->refusal;
 }
 
+static bool sidra_refusal_is_mine(const struct sidra_refusal *refusal)
+{
+	lockdep_assert_held(&refusal->lock);
+	return refusal->thread == current->pid && refusal->started == current->start_time;
+}
+
 static const char *sidra_refusal_name(const char *field)
 {
 	const char *arrow = strstr(field, "->");
@@ -28,7 +34,8 @@ int sidra_refusal_note_element(struct drm_file *file, const char *array, u32 ind
 	struct sidra_refusal *refusal = sidra_refusal_of(file);
 
 	scoped_guard(spinlock, &refusal->lock) {
-		refusal->thread = current->pid;
+		WRITE_ONCE(refusal->thread, current->pid);
+		refusal->started = current->start_time;
 		refusal->call = 0;
 		refusal->error = error;
 		refusal->value = value;
@@ -58,7 +65,7 @@ void sidra_refusal_settle(struct drm_file *file, u32 call, int error)
 	if (READ_ONCE(refusal->thread) != current->pid)
 		return;
 	guard(spinlock)(&refusal->lock);
-	if (refusal->thread != current->pid)
+	if (!sidra_refusal_is_mine(refusal))
 		return;
 	if (refusal->call || refusal->error != error)
 		WRITE_ONCE(refusal->thread, 0);
@@ -71,7 +78,7 @@ void sidra_refusal_query(struct drm_file *file, struct sidra_query_refusal *to)
 	struct sidra_refusal *refusal = sidra_refusal_of(file);
 
 	guard(spinlock)(&refusal->lock);
-	if (refusal->thread != current->pid || !refusal->call)
+	if (!sidra_refusal_is_mine(refusal) || !refusal->call)
 		return;
 	to->call = refusal->call;
 	to->error = -refusal->error;

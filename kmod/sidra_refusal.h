@@ -22,6 +22,7 @@ struct sidra_query_refusal;
  * struct sidra_refusal - the argument that a call refused last
  * @lock: protects the others
  * @thread: who called, in the initial namespace; 0: no call has refused anything
+ * @started: when that thread started, because numbers of threads are used again
  * @call: number of the call; 0 until it returns
  * @error: what it returned
  * @value: the argument
@@ -33,6 +34,7 @@ struct sidra_query_refusal;
 struct sidra_refusal {
 	spinlock_t lock;	/* of the others */
 	pid_t thread;
+	u64 started;
 	u32 call;
 	int error;
 	u64 value;
@@ -45,7 +47,7 @@ struct sidra_refusal {
 int sidra_refusal_note(struct drm_file *file, const char *field, u64 value, int error);
 int sidra_refusal_note_element(struct drm_file *file, const char *array, u32 index,
 			       const char *field, u64 value, int error);
-/* A call of this thread has failed; forgets an argument of an earlier one. */
+/* A call of this thread has failed with @error; forgets an argument of an earlier one. */
 void sidra_refusal_settle(struct drm_file *file, u32 call, int error);
 /* What the calling thread's latest failed call refused; zeros if that is not known. */
 void sidra_refusal_query(struct drm_file *file, struct sidra_query_refusal *to);

@@ -36,7 +36,9 @@ static int sidra_store_nvm_read(void *owner, u64 offset, void *to, u64 size)
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
-		guard(mutex)(&sdev->chip.admin_lock);
+		CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
+		if (held.error)
+			return held.error;
 		/* Do not return old data if the chip stores less than asked */
 		memset(sdev->chip.bounce, 0, piece);
 		ret = sidra_admin_locked(sdev, SIDRA_ADMIN_NVM_READ, offset + done,

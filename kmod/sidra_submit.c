@@ -583,8 +583,10 @@ static int sidra_submit_read_point(struct drm_file *file, const struct sidra_ioc
 	int ret = sidra_args_read(point, sizeof(*point), array + (u64)i * args->point_stride,
 				  args->point_stride);
 
-	if (ret)
+	if (ret == -EFAULT)
 		return sidra_refusal_note(file, name, array, ret);
+	if (ret)
+		return ret;
 	if (point->pad)
 		return sidra_refusal_note_element(file, name, i, "pad", point->pad, -EINVAL);
 	return 0;
@@ -616,9 +618,12 @@ static int sidra_submit_collect_deps(struct drm_file *file, const struct sidra_i
 		if (ret)
 			return ret;
 		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
-		if (ret)
+		if (ret == -ENOENT)
 			return sidra_refusal_note_element(file, "in_points", i, "handle",
 							  point.handle, ret);
+		if (ret)	/* it has no fence, or none for this point */
+			return sidra_refusal_note_element(file, "in_points", i, "point",
+							  point.point, ret);
 		sidra_submit_add_dep(job, fence);
 	}
 	if (args->in_fence_fd == -1)

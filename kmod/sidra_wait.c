@@ -157,8 +157,10 @@ static int sidra_wait_read_item(struct drm_file *file, const struct sidra_ioctl_
 	int ret = sidra_args_read(item, sizeof(*item), args->items + (u64)i * args->stride,
 				  args->stride);
 
-	if (ret)
+	if (ret == -EFAULT)
 		return sidra_refuse(file, args->items, ret);
+	if (ret)
+		return ret;
 	if (item->pad)
 		return sidra_refusal_note_element(file, "items", i, "pad", item->pad, -EINVAL);
 	if (!item->epoch)

@@ -224,7 +224,7 @@ static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev, struct dr
 	if (!ret)
 		return wanted;
 	kvfree(wanted);
-	return ERR_PTR(sidra_refuse(file, args->xbar_ids, ret));
+	return ERR_PTR(ret == -EFAULT ? sidra_refuse(file, args->xbar_ids, ret) : ret);
 }
 
 /* ---- Calls ---- */

@@ -24,11 +24,15 @@ fi
 if [[ ${1:-} == --compile ]]; then
     cd /usr/src/linux
     # As in kmod.sh, for the same reasons; and the entry in MAINTAINERS is in the last patch.
-    findings=$(scripts/checkpatch.pl --strict --terse --quiet --show-types --showfile --max-line-length=100 \
-        --ignore FILE_PATH_CHANGES,TYPO_SPELLING,BIT_MACRO,CAMELCASE /build/*.patch |
-        grep -vE '^$|^total:|sidra_trace\.h.*:(OPEN_ENDED_LINE|PARENTHESIS_ALIGNMENT):|sidra_reg\.h.*:(COMPLEX_MACRO|MACRO_ARG_REUSE):') || true
-    if [[ $findings ]]; then
-        printf 'checkpatch:\n%s\n' "$findings"
+    said=0
+    scripts/checkpatch.pl --strict --terse --quiet --show-types --showfile --max-line-length=100 \
+        --ignore FILE_PATH_CHANGES,TYPO_SPELLING,BIT_MACRO,CAMELCASE /build/*.patch >/tmp/said || said=$?
+    if ((said > 1)) || ! grep -q '^total:' /tmp/said; then # 1: it has found something
+        echo "checkpatch did not come to its end ($said)"
+        exit 1
+    fi
+    if grep -vE '^$|^total:|sidra_trace\.h.*:(OPEN_ENDED_LINE|PARENTHESIS_ALIGNMENT):|sidra_reg\.h.*:(COMPLEX_MACRO|MACRO_ARG_REUSE):' /tmp/said; then
+        echo "checkpatch has found the above"
         exit 1
     fi
     for patch in /build/*.patch; do patch -s -p1 --no-backup-if-mismatch -F0 <"$patch"; done

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "fences.h"
 #include "node.h"
 
 namespace sidra::test {
@@ -685,6 +686,7 @@ TEST_F(Ioctl, RefusedElementsOfArraysAreNamed) {
     expect(SIDRA_IOCTL_SUBMIT, -EINVAL, "count", 4096);
     packets.resize(1);
     const sidra_syncobj_point nobody{kNobody, 0, 0};
+    const sidra_syncobj_point unreached{create_syncobj(node), 0, 5};
     const sidra_syncobj_point padded{1, 9, 0};
     for (const bool in : {true, false}) {
         const auto point = [&](const sidra_syncobj_point& at, int error, const std::string& member, uint64_t value) {
@@ -696,6 +698,7 @@ TEST_F(Ioctl, RefusedElementsOfArraysAreNamed) {
         };
         point(nobody, -ENOENT, "handle", kNobody);
         point(padded, -EINVAL, "pad", 9);
+        if (in) point(unreached, -EINVAL, "point", 5);
     }
     sidra_ioctl_arm arm{context.handle, queue.create.queue, 1, -2, 0, queue.epoch(), 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -EBADF);
@@ -728,6 +731,10 @@ TEST_F(Ioctl, RefusalsBelongToTheirThreadAndCall) {
     sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -ETIMEDOUT);
     EXPECT_EQ(refusal().call, 0u) << "that call failed for another reason";
+    refuse();
+    sidra_ioctl_vm_create right{};
+    EXPECT_EQ(plain(node.fd, SIDRA_IOCTL_VM_CREATE - (4ul << _IOC_SIZESHIFT), &right), -EINVAL);
+    EXPECT_EQ(refusal().call, 0u) << "that struct is too small, and none of its fields was read";
     refuse();
     std::thread(refuse).join();
     EXPECT_EQ(refusal().call, 0u) << "another thread's has replaced it";

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 namespace sidra::kernel {
@@ -141,6 +142,11 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
             break;
     }
     return {};
+}
+
+bool may_name_an_argument(int error) {
+    constexpr int kErrors[] = {-EINVAL, -ENOENT, -EFAULT, -EBADF, -EACCES, -EEXIST, -EPERM};
+    return std::find(std::begin(kErrors), std::end(kErrors), error) != std::end(kErrors);
 }
 
 std::string reason_of_refusal(unsigned long request, int error, const sidra_query_refusal& refusal) {

@@ -139,7 +139,8 @@ class KernelTransport final : public Transport {
     void explain(unsigned long request, int error, const void* argument, std::string* detail) const {
         try {
             *detail = reason_of(request, error, argument);
-            if (detail->empty()) *detail = reason_of_refusal(request, error, latest_refusal());
+            if (detail->empty() && may_name_an_argument(error))
+                *detail = reason_of_refusal(request, error, latest_refusal());
         } catch (const std::bad_alloc&) {
             detail->clear();  // then use errno
         }
