@@ -1087,6 +1087,8 @@ SIDRA_ASSERT_SIZE(struct sidra_query_status, 32);
 SIDRA_ASSERT_AT(struct sidra_query_status, l3_free, 24);
 SIDRA_ASSERT_SIZE(struct sidra_query_clock, 24);
 SIDRA_ASSERT_SIZE(struct sidra_query_limits, 48);
+SIDRA_ASSERT_SIZE(struct sidra_query_refusal, 64);
+SIDRA_ASSERT_AT(struct sidra_query_refusal, name, 16);
 SIDRA_ASSERT_AT(struct sidra_query_limits, l3_max, 40);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_device_reset, 8);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_vm_create, 8);
