@@ -22,7 +22,7 @@ for name in "${boots[@]}"; do
     away) boot away --small 1 tests/vm/away ;;
     bounce) boot bounce --small 1 --kernel-args swiotlb=force tests/vm/bounce ;;
     fail-nth)
-        scripts/vm/fail_sites.py $module >build/vm/fail-nth-sites && boot fail-nth --iommu on --device sidra,profile=small --small 1 tests/vm/fail-nth
+        scripts/vm/fail_sites.py $module >build/vm/fail-nth-sites && boot fail-nth --iommu on --device sidra,profile=small --small 1 --case 1200 tests/vm/fail-nth
         ;;
     *)
         echo "coverage: there is no boot '$name': tests, removal, away, bounce, fail-nth" >&2
