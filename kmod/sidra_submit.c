@@ -300,6 +300,8 @@ static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra
 		return -ENOENT;
 	if (sidra_timeline_stopped(&queue->timeline))
 		return -EIO;
+	if (count > capacity)
+		return -EINVAL;
 	if (count > sidra_submit_free_slots(queue))
 		return -EBUSY;
 	for (i = 0; i < count; i++)
@@ -750,21 +752,30 @@ static struct sync_file *sidra_submit_start_fence(struct sidra_queue *queue, str
 	return file ? sync_file_create(&job->fence) : NULL;
 }
 
-static int sidra_submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args,
-			    const union sidra_cmd *packets, struct sidra_job *job,
-			    struct sidra_out *out)
+static int sidra_submit_put(struct drm_file *file, struct sidra_ioctl_submit *args,
+			    struct sidra_queue *queue, const union sidra_cmd *packets,
+			    struct sidra_job *job)
 {
-	bool file = args->flags & SIDRA_SUBMIT_OUT_FENCE;
+	int ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value,
+				       &args->epoch);
+
+	return ret == -EINVAL ? sidra_refuse(file, args->count, ret) : ret;
+}
+
+static int sidra_submit_job(struct drm_file *file, struct sidra_ioctl_submit *args,
+			    struct sidra_queue *queue, const union sidra_cmd *packets,
+			    struct sidra_job *job, struct sidra_out *out)
+{
+	bool wanted = args->flags & SIDRA_SUBMIT_OUT_FENCE;
 	struct sync_file *sync;
 	int ret;
 
 	scoped_guard(mutex, &queue->fence_lock) {
-		sync = sidra_submit_start_fence(queue, job, file);
-		ret = file && !sync ? -ENOMEM : 0;
+		sync = sidra_submit_start_fence(queue, job, wanted);
+		ret = wanted && !sync ? -ENOMEM : 0;
 		if (!ret) {
 			sidra_submit_wait_for_deps(job);
-			ret = sidra_submit_packets(queue, packets, args->count, job, NULL,
-						   &args->value, &args->epoch);
+			ret = sidra_submit_put(file, args, queue, packets, job);
 		}
 	}
 	if (!ret) {
@@ -795,7 +806,7 @@ static int sidra_submit_with_fences(struct drm_file *file, struct sidra_ioctl_su
 		return PTR_ERR(out);
 	}
 	__module_get(THIS_MODULE);	/* for the fence; the open file has a reference already */
-	ret = sidra_submit_job(queue, args, packets, job, out);
+	ret = sidra_submit_job(file, args, queue, packets, job, out);
 	sidra_submit_free_out(out);
 	return ret;
 }
@@ -844,8 +855,7 @@ static int sidra_submit_submit(struct drm_file *file, struct sidra_ioctl_submit 
 						  packets[forbidden].hdr.opcode, -EINVAL);
 	if (fences)
 		return sidra_submit_with_fences(file, args, queue, packets);
-	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value,
-				    &args->epoch);
+	return sidra_submit_put(file, args, queue, packets, NULL);
 }
 
 int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -872,10 +882,8 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	queue = sidra_queue_find(ctx, args->queue);
 	if (!queue)
 		return sidra_refuse(file, args->queue, -ENOENT);
-	ret = sidra_check_arg(file, args->queue, queue->kind == SIDRA_QUEUE_KERNEL) ?:
-		sidra_check_arg(file, args->count, args->count <= sidra_queue_capacity(queue));
-	if (ret)
-		return ret;
+	if (queue->kind != SIDRA_QUEUE_KERNEL)
+		return sidra_refuse(file, args->queue, -EINVAL);
 	return sidra_submit_submit(file, args, queue);
 }
 

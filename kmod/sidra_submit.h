@@ -37,9 +37,9 @@ u32 sidra_submit_forbidden(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately,
  * or when the task is unplugged. Returns the point of the timeline at which they have retired in
- * @value and @epoch. There are no more than sidra_queue_capacity(). The queue takes its own
- * references to @job. @req may have been completed when this returns. Does not sleep. -EBUSY: the
- * ring is full, and nothing was submitted.
+ * @value and @epoch. The queue takes its own references to @job. @req may have been completed
+ * when this returns. Does not sleep. -EBUSY: the ring is full, and nothing was submitted; -EINVAL:
+ * they never fit.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
 			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value,

@@ -182,8 +182,7 @@ static int sidra_uring_submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue
 	u32 count = bytes / sizeof(*packets);
 	int ret;
 
-	if (!bytes || bytes % sizeof(*packets) || count > SUBMIT_MAX ||
-	    count > sidra_queue_capacity(queue))
+	if (!bytes || bytes % sizeof(*packets) || count > SUBMIT_MAX)
 		return -EINVAL;
 	if (count > SUBMIT_STACK) {
 		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);

@@ -137,6 +137,7 @@ static void submit_is_full_exactly(struct kunit *test)
 {
 	struct bench *bench = start(test);
 
+	KUNIT_EXPECT_EQ(test, put(bench, PLACES + 1, 0, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, put(bench, PLACES, 0, NULL), 0);
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 99, NULL), -EBUSY);
 	reach(bench, 3);
