@@ -28,6 +28,7 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 
 	lockdep_assert_held(&sdev->reset_lock);
 	lockdep_assert_held(&chip->admin_lock);
+	lockdep_assert_not_held(&sdev->store.lock);	/* nobody waits for the chip under it */
 	if (sdev->stopped)
 		return -ENODEV;
 	if (READ_ONCE(sdev->isolated))

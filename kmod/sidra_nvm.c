@@ -173,7 +173,7 @@ void sidra_nvm_show(struct sidra_nvm *nvm, u32 number, const struct sidra_nvm_en
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 {
 	static const struct sidra_nvm_entry empty;
-	struct sidra_nvm_entry *entry = &nvm->entries[number];
+	const struct sidra_nvm_entry *entry = &nvm->entries[number];
 	int ret = nvm->store->write(nvm->owner, sidra_nvm_entry_offset(number), &empty,
 				    sizeof(empty));
 
@@ -182,8 +182,12 @@ int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 	if (entry->data_size)
 		sidra_range_free(&nvm->data, entry->data_offset,
 				 sidra_nvm_extent(entry->data_size));
-	*entry = empty;
 	return 0;
+}
+
+void sidra_nvm_hide(struct sidra_nvm *nvm, u32 number)
+{
+	nvm->entries[number] = (struct sidra_nvm_entry){};
 }
 
 u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user)

@@ -65,7 +65,9 @@ int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
  */
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
 void sidra_nvm_show(struct sidra_nvm *nvm, u32 number, const struct sidra_nvm_entry *entry);
+/* Removes an entry; 0 or -EIO. It is found until sidra_nvm_hide(), which follows. */
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
+void sidra_nvm_hide(struct sidra_nvm *nvm, u32 number);
 
 /**
  * struct sidra_nvm_user - who asks for an object

@@ -10,22 +10,6 @@
 
 #define HEADERS_MAX	1024u	/* in one XBAR_READ */
 
-/* Waits for the lock, and for a command in progress, until a fatal signal comes. */
-static struct sidra_mutex __no_context_analysis sidra_store_lock(struct sidra_device *sdev)
-{
-	struct sidra_mutex held = sidra_mutex_lock(&sdev->store.lock);
-
-	if (held.error)
-		return held;
-	held.error = sidra_admin_await_turn(sdev);
-	if (held.error)
-		mutex_unlock(held.lock);
-	return held;
-}
-
-DEFINE_CLASS(sidra_store, struct sidra_mutex, sidra_mutex_unlock(&_T), sidra_store_lock(sdev),
-	     struct sidra_device *sdev)
-
 /* ---- NVM and cells by admin commands ---- */
 
 static int sidra_store_nvm_read(void *owner, u64 offset, void *to, u64 size)
@@ -181,36 +165,59 @@ static int sidra_store_erase_object(struct sidra_device *sdev, const struct sidr
 	return 0;
 }
 
-/* Erases the marked crossbars, which are free afterwards. */
-static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
-{
-	struct sidra_store *store = &sdev->store;
-	u32 first, end, i;
-	int ret;
-
-	for (first = 0; store->unerased_count && first < store->xbars.total; first = end) {
-		end = first + 1;
-		if (!store->unerased[first])
-			continue;
-		while (end < store->xbars.total && store->unerased[end])
-			end++;
-		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, end - first, 0);
-		if (ret)
-			return ret;
-		for (i = first; i < end; i++) {
-			store->unerased[i] = 0;
-			if (taken)
-				sidra_xbars_free(&store->xbars, &i, 1);
-		}
-		store->unerased_count -= end - first;
-	}
-	return 0;
-}
-
 static void sidra_store_mark_unerased(struct sidra_store *store, u32 xbar)
 {
 	store->unerased[xbar] = 1;
 	store->unerased_count++;
+}
+
+/* Finds the next run of marked crossbars behind the one that ends at *@end. */
+static bool sidra_store_next_marked(struct sidra_store *store, u32 *first, u32 *end)
+{
+	u32 total = store->xbars.total, at = *end;
+
+	guard(mutex)(&store->lock);
+	if (!store->unerased_count)
+		return false;
+	while (at < total && !store->unerased[at])
+		at++;
+	*first = at;
+	while (at < total && store->unerased[at])
+		at++;
+	*end = at;
+	return *first < at;
+}
+
+static void sidra_store_unmark(struct sidra_store *store, u32 first, u32 end, bool taken)
+{
+	u32 i;
+
+	guard(mutex)(&store->lock);
+	for (i = first; i < end; i++) {
+		store->unerased[i] = 0;
+		if (taken)
+			sidra_xbars_free(&store->xbars, &i, 1);
+	}
+	store->unerased_count -= end - first;
+}
+
+/*
+ * Erases the marked crossbars, which are free afterwards. Nobody else removes marks: the caller
+ * holds sidra_store.create_lock, or nobody else has the device yet.
+ */
+static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
+{
+	struct sidra_store *store = &sdev->store;
+	u32 first, end = 0;
+	int ret;
+
+	while (sidra_store_next_marked(store, &first, &end)) {
+		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, end - first, 0);
+		if (ret)
+			return ret;
+		sidra_store_unmark(store, first, end, taken);
+	}
+	return 0;
 }
 
 /* ---- Objects ---- */
@@ -268,27 +275,29 @@ static struct sidra_object *sidra_store_find_object(struct sidra_store *store, u
 	return NULL;
 }
 
-static void sidra_store_release_if_unused(struct sidra_device *sdev, struct sidra_object *object)
+/* Whether nothing refers to the object any more. Who is told so calls sidra_store_end_object(). */
+static bool sidra_store_unused(const struct sidra_store *store, const struct sidra_object *object)
 {
+	lockdep_assert_held(&store->lock);
+	return !object->handles && !object->descriptors &&
+		(object->gone || sidra_nvm_find_uid(&store->nvm, object->uid) < 0);
+}
+
+/* Erases the cells, and then frees the crossbars and the object. */
+static void sidra_store_end_object(struct sidra_device *sdev, struct sidra_object *object)
+{
+	bool erased = !object->gone && !sidra_store_erase_object(sdev, object);
 	struct sidra_store *store = &sdev->store;
-	bool erased;
 	u32 i;
 
-	lockdep_assert_held(&store->lock);
-	if (object->handles || object->descriptors)
-		return;
-	if (!object->gone) {
-		if (sidra_nvm_find_uid(&store->nvm, object->uid) >= 0)
-			return;
-		erased = !sidra_store_erase_object(sdev, object);
-		for (i = 0; i < object->tile_count; i++) {
-			if (object->tiles[i] == ~0u)
-				continue;
-			if (erased)
-				sidra_xbars_free(&store->xbars, &object->tiles[i], 1);
-			else
-				sidra_store_mark_unerased(store, object->tiles[i]);
-		}
+	guard(mutex)(&store->lock);
+	for (i = 0; !object->gone && i < object->tile_count; i++) {
+		if (object->tiles[i] == ~0u)
+			continue;
+		if (erased)
+			sidra_xbars_free(&store->xbars, &object->tiles[i], 1);
+		else
+			sidra_store_mark_unerased(store, object->tiles[i]);
 	}
 	sidra_store_free_object(sdev, object);
 }
@@ -319,6 +328,12 @@ static int sidra_store_take_wanted(struct sidra_store *store, struct sidra_objec
 	return ret;
 }
 
+static u32 sidra_store_free_xbars(struct sidra_store *store)
+{
+	guard(mutex)(&store->lock);
+	return store->xbars.free;
+}
+
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
 					u32 rows, u32 cols, u32 encoding, const u32 *wanted)
 {
@@ -329,18 +344,20 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 
 	if (needed > store->xbars.total)
 		return ERR_PTR(-ENOSPC);
-	CLASS(sidra_store, held)(sdev);
+	CLASS(sidra_mutex, held)(&store->create_lock);
 	if (held.error)
 		return ERR_PTR(held.error);
-	ret = sidra_store_erase_marked(sdev, true);
+	ret = sidra_admin_await_turn(sdev) ?: sidra_store_erase_marked(sdev, true);
 	if (ret)
 		return ERR_PTR(ret);
-	if (needed > store->xbars.free)
+	/* Only who holds create_lock takes crossbars, so they do not become fewer. */
+	if (needed > sidra_store_free_xbars(store))
 		return ERR_PTR(-ENOSPC);
 	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?:
 		sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 	if (ret)
 		return ERR_PTR(ret);
+	guard(mutex)(&store->lock);
 	object = sidra_store_alloc_object(sdev, user, uid, rows, cols, encoding);
 	if (!object) {
 		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
@@ -368,18 +385,24 @@ void sidra_store_get_descriptor(struct sidra_device *sdev, struct sidra_object *
 	object->descriptors++;
 }
 
+static void sidra_store_put(struct sidra_device *sdev, struct sidra_object *object, u32 *references)
+{
+	scoped_guard(mutex, &sdev->store.lock) {
+		(*references)--;
+		if (!sidra_store_unused(&sdev->store, object))
+			return;
+	}
+	sidra_store_end_object(sdev, object);
+}
+
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object)
 {
-	guard(mutex)(&sdev->store.lock);
-	object->handles--;
-	sidra_store_release_if_unused(sdev, object);
+	sidra_store_put(sdev, object, &object->handles);
 }
 
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object)
 {
-	guard(mutex)(&sdev->store.lock);
-	object->descriptors--;
-	sidra_store_release_if_unused(sdev, object);
+	sidra_store_put(sdev, object, &object->descriptors);
 }
 
 static u32 sidra_store_rows_of(const struct sidra_object *object, u32 tile)
@@ -543,17 +566,13 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 	return 0;
 }
 
-int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
-		       const struct sidra_nvm_user *user)
+/* Returns the number of an entry that the user may remove, or -errno. */
+static int sidra_store_find_own(struct sidra_store *store, u32 owner, const char *name, bool evict,
+				const struct sidra_nvm_user *user, struct sidra_object **object)
 {
-	struct sidra_store *store = &sdev->store;
-	struct sidra_object *object;
-	int number, ret;
+	int number;
 
-	CLASS(sidra_mutex, data)(&store->data_lock);
-	if (data.error)
-		return data.error;
-	CLASS(sidra_store, held)(sdev);
+	CLASS(sidra_mutex, held)(&store->lock);
 	if (held.error)
 		return held.error;
 	number = sidra_store_find_visible(&store->nvm, owner, name, user);
@@ -561,15 +580,36 @@ int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, b
 		return number;
 	if (!user->admin && user->uid != owner)
 		return -EACCES;
-	object = sidra_store_find_object(store, store->nvm.entries[number].uid);
-	if (evict && object && (object->handles || object->descriptors))
+	*object = sidra_store_find_object(store, store->nvm.entries[number].uid);
+	if (evict && *object && ((*object)->handles || (*object)->descriptors))
 		return -EBUSY;
-	ret = sidra_nvm_remove(&store->nvm, number);
+	return number;
+}
+
+int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
+		       const struct sidra_nvm_user *user)
+{
+	struct sidra_store *store = &sdev->store;
+	struct sidra_object *object;
+	int number, ret;
+
+	/* Nobody can open the object meanwhile, so what was not in use stays so. */
+	CLASS(sidra_mutex, data)(&store->data_lock);
+	if (data.error)
+		return data.error;
+	number = sidra_store_find_own(store, owner, name, evict, user, &object);
+	if (number < 0)
+		return number;
+	ret = sidra_admin_await_turn(sdev) ?: sidra_nvm_remove(&store->nvm, number);
 	if (ret)
 		return ret;
 	sidra_user_forget_name(sdev, owner);
-	if (object)
-		sidra_store_release_if_unused(sdev, object);
+	scoped_guard(mutex, &store->lock) {
+		sidra_nvm_hide(&store->nvm, number);
+		if (!object || !sidra_store_unused(store, object))
+			return 0;
+	}
+	sidra_store_end_object(sdev, object);
 	return 0;
 }
 
@@ -660,7 +700,6 @@ int sidra_store_init(struct sidra_device *sdev)
 	struct sidra_store *store = &sdev->store;
 	int ret;
 
-	guard(mutex)(&store->lock);
 	INIT_LIST_HEAD(&store->objects);
 	ret = sidra_xbars_init(&store->xbars, sidra_xbars_of(info), info->xbars_per_cu);
 	if (ret)

@@ -49,11 +49,12 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device
+ * @create_lock: held while an object is created, for which cells may have to be erased first
  * @data_lock: held to change the names in @nvm, and while what is kept with a name is written or
  *             read, which may take long
- * @lock: protects the others, and objects. The functions below take these locks, and if it is not
- *        said otherwise return -EINTR if a fatal signal ends the wait for one. The caller holds
- *        sidra_device.reset_lock
+ * @lock: protects the others, and objects; nobody waits for the chip under it. The functions below
+ *        take these locks, and if it is not said otherwise return -EINTR if a fatal signal ends the
+ *        wait for one. The caller holds sidra_device.reset_lock
  * @nvm: directory of named objects; names change under both locks
  * @xbars: which crossbars are free
  * @objects: struct sidra_object
@@ -62,6 +63,7 @@ struct sidra_object {
  * @unerased_count: number of these crossbars
  */
 struct sidra_store {
+	struct mutex create_lock;	/* of the uids of @nvm */
 	struct mutex data_lock;	/* of the extents of @nvm */
 	struct mutex lock;	/* of the rest */
 	struct sidra_nvm nvm;
@@ -79,8 +81,9 @@ int sidra_store_init(struct sidra_device *sdev);
 void sidra_store_fini(struct sidra_device *sdev);
 
 /*
- * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. @wanted: a crossbar for each
- * tile, of which none may be in use (-EBUSY); NULL: the driver chooses.
+ * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. Crossbars of another object
+ * whose cells are being erased are not free. @wanted: a crossbar for each tile, of which none may
+ * be in use (-EBUSY); NULL: the driver chooses.
  */
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
 					u32 rows, u32 cols, u32 encoding, const u32 *wanted);

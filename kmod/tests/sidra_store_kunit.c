@@ -40,7 +40,6 @@ static void store_load_fails_without_a_chip(struct kunit *test)
 	store->xbars.per_unit = 1;
 	sdev->stopped = true;
 	guard(rwsem_read)(&sdev->reset_lock);
-	guard(mutex)(&store->lock);
 	KUNIT_EXPECT_EQ(test, sidra_store_load(sdev), -ENODEV);
 	/* Nor can cells be erased, which stay marked. */
 	sidra_store_mark_unerased(store, 0);

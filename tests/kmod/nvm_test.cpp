@@ -74,6 +74,8 @@ TEST_F(Nvm, KeepsEntriesAndIdentities) {
     ASSERT_EQ(sidra_nvm_take_uid(&nvm, &uid), 0);
     EXPECT_GT(uid, 3u) << "never one that was given out before";
     ASSERT_EQ(sidra_nvm_remove(&nvm, 0), 0);
+    EXPECT_EQ(sidra_nvm_find(&nvm, 0, "one"), 0) << "until it is hidden";
+    sidra_nvm_hide(&nvm, 0);
     EXPECT_EQ(sidra_nvm_find(&nvm, 0, "one"), -ENOENT);
     ASSERT_EQ(reload(), 0);
     EXPECT_EQ(sidra_nvm_find(&nvm, 0, "one"), -ENOENT);
@@ -86,6 +88,7 @@ TEST_F(Nvm, FullAndFailingMemory) {
     for (u32 i = 0; i < SIDRA_NVM_ENTRIES; i++) ASSERT_GE(add(std::to_string(i).c_str()), 0);
     EXPECT_EQ(add("more"), -ENOSPC);
     ASSERT_EQ(sidra_nvm_remove(&nvm, 5), 0);
+    sidra_nvm_hide(&nvm, 5);
     const u64 free = nvm.data.total;
     EXPECT_EQ(add("large", std::string(store.bytes.size(), 'x')), -ENOSPC);
     for (int writes = 0; writes < 2; writes++) {
@@ -145,6 +148,7 @@ TEST_F(Nvm, EachUserHasNamesOfItsOwn) {
     ASSERT_EQ(reload(), 0);
     EXPECT_EQ(sidra_nvm_find(&nvm, 1001, "model"), 1) << "both are stored";
     EXPECT_EQ(sidra_nvm_remove(&nvm, 0), 0);
+    sidra_nvm_hide(&nvm, 0);
     EXPECT_EQ(sidra_nvm_find(&nvm, 1000, "model"), -ENOENT);
     EXPECT_EQ(sidra_nvm_find(&nvm, 1001, "model"), 1);
 }
