@@ -26,15 +26,17 @@ static const struct {
 
 int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm)
 {
-	if ((page->valid & alarms[alarm].valid) != alarms[alarm].valid)
+	s32 temperature = le32_to_cpu(page->temperature_mc);
+
+	if ((le64_to_cpu(page->valid) & alarms[alarm].valid) != alarms[alarm].valid)
 		return -ENODATA;
 	switch (alarm) {
 	case SIDRA_ALARM_MAX:
-		return page->temperature_mc >= page->temperature_max_mc;
+		return temperature >= (s32)le32_to_cpu(page->temperature_max_mc);
 	case SIDRA_ALARM_CRIT:
-		return page->temperature_mc >= page->temperature_crit_mc;
+		return temperature >= (s32)le32_to_cpu(page->temperature_crit_mc);
 	default:
-		return page->power_mw > page->power_limit_mw;
+		return le32_to_cpu(page->power_mw) > le32_to_cpu(page->power_limit_mw);
 	}
 }
 
@@ -74,7 +76,7 @@ static bool sidra_alarms_notify_changes(struct sidra_device *sdev)
 	WRITE_ONCE(state->on, on);
 	for_each_set_bit(alarm, &changed, SIDRA_ALARM_COUNT)
 		hwmon_notify_event(sdev->hwmon, alarms[alarm].type, alarms[alarm].attr, 0);
-	return on || page.status & SIDRA_STATUS_THROTTLED;
+	return on || page.status & cpu_to_le32(SIDRA_STATUS_THROTTLED);
 }
 
 static void sidra_alarms_work(struct work_struct *work)

@@ -46,6 +46,7 @@ void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value)
 
 static void sidra_chip_read_info(struct sidra_device *sdev, struct sidra_info *info)
 {
+	__le32 bytes;
 	u32 word, i;
 
 	info->hw_version = sidra_read32(sdev, SIDRA_REG_HW_VERSION);
@@ -68,8 +69,8 @@ static void sidra_chip_read_info(struct sidra_device *sdev, struct sidra_info *i
 	info->l3_size = sidra_read64(sdev, SIDRA_REG_L3_SIZE);
 	info->nvm_size = sidra_read64(sdev, SIDRA_REG_NVM_SIZE);
 	for (i = 0; i < sizeof(info->uuid); i += 4) {
-		word = sidra_read32(sdev, SIDRA_REG_UUID + i);
-		memcpy(info->uuid + i, &word, sizeof(word));
+		bytes = cpu_to_le32(sidra_read32(sdev, SIDRA_REG_UUID + i));
+		memcpy(info->uuid + i, &bytes, sizeof(bytes));
 	}
 }
 

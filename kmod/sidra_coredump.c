@@ -21,7 +21,8 @@ static void sidra_coredump_put_fault(struct seq_buf *text, const struct sidra_fa
 {
 	seq_buf_printf(text,
 		       " fault=%u fault_clock_ns=%llu fault_sequence=%llu fault_address=%#llx\n",
-		       fault->cause, fault->clock_ns, fault->sequence, fault->address);
+		       le16_to_cpu(fault->cause), le64_to_cpu(fault->clock_ns),
+		       le64_to_cpu(fault->sequence), le64_to_cpu(fault->address));
 }
 
 /*
@@ -54,13 +55,14 @@ static void sidra_coredump_put_queue(struct seq_buf *text, struct sidra_queue *q
 {
 	const struct sidra_queue_state *state = queue->timeline.state;
 	u64 retired = sidra_timeline_value(&queue->timeline),
-	    index = READ_ONCE(*sidra_queue_index(queue));
+	    index = le64_to_cpu(READ_ONCE(*sidra_queue_index(queue)));
 
 	seq_buf_printf(text,
 		       "queue.%u.%u: kind=%u log2=%u priority=%u state=%u timeline=%llu index=%llu progress=%llu parked=%u",
 		       queue->slot, queue->number, queue->kind, queue->ring_log2, queue->priority,
 		       sidra_timeline_run_state(&queue->timeline), retired, index,
-		       READ_ONCE(state->progress), READ_ONCE(state->parked));
+		       le64_to_cpu(READ_ONCE(state->progress)),
+		       le32_to_cpu(READ_ONCE(state->parked)));
 	sidra_coredump_put_fault(text, &state->fault);
 	sidra_coredump_put_packets(text, queue, retired, index);
 }

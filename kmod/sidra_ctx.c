@@ -23,13 +23,13 @@
 static void sidra_ctx_install(struct sidra_ctx *ctx)
 {
 	struct sidra_hw_context entry = {
-		.page_table = sidra_ptab_root(&ctx->vm->ptab),
-		.weights_table = ctx->weights_table_bus,
-		.queue_table = ctx->queue_table_bus,
-		.weights_count = SIDRA_WEIGHTS_MAX,
-		.queue_count = SIDRA_QUEUES_PER_CONTEXT_MAX,
-		.generation = ctx->generation,
-		.flags = SIDRA_HW_CONTEXT_VALID,
+		.page_table = cpu_to_le64(sidra_ptab_root(&ctx->vm->ptab)),
+		.weights_table = cpu_to_le64(ctx->weights_table_bus),
+		.queue_table = cpu_to_le64(ctx->queue_table_bus),
+		.weights_count = cpu_to_le32(SIDRA_WEIGHTS_MAX),
+		.queue_count = cpu_to_le32(SIDRA_QUEUES_PER_CONTEXT_MAX),
+		.generation = cpu_to_le32(ctx->generation),
+		.flags = cpu_to_le32(SIDRA_HW_CONTEXT_VALID),
 	};
 
 	sidra_entry_publish(&ctx->sdev->ctx_table[ctx->slot], &entry, sizeof(entry),
@@ -200,7 +200,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	}
 	xa_for_each(&ctx->queues, number, queue) {
 		struct sidra_fault *fault = &queue->timeline.state->fault;
-		bool faulted = fault->cause != SIDRA_FAULT_NONE;
+		bool faulted = fault->cause != cpu_to_le16(SIDRA_FAULT_NONE);
 
 		sidra_entry_revoke(&ctx->queue_table[number].flags);
 		sidra_queue_stop(queue, SIDRA_QUEUE_LOST, cause);

@@ -151,7 +151,8 @@ static int sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
 	seq_printf(m,
 		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
 		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok",
-		   ctx->fault.cause, queues, weights, bindings, ctx->vm->ptab.tables);
+		   le16_to_cpu(ctx->fault.cause), queues, weights, bindings,
+		   ctx->vm->ptab.tables);
 	return 0;
 }
 
@@ -171,11 +172,11 @@ static int sidra_debugfs_show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 			   queue->slot, queue->number,
 			   queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
 			   sidra_queue_capacity(queue), sidra_timeline_run_state(&queue->timeline),
-			   READ_ONCE(queue->timeline.state->parked),
+			   le32_to_cpu(READ_ONCE(queue->timeline.state->parked)),
 			   sidra_timeline_value(&queue->timeline),
-			   READ_ONCE(*sidra_queue_index(queue)), queue->timeline.vector->number,
-			   READ_ONCE(queue->timeline.programmed),
-			   queue->timeline.state->fault.cause);
+			   le64_to_cpu(READ_ONCE(*sidra_queue_index(queue))),
+			   queue->timeline.vector->number, READ_ONCE(queue->timeline.programmed),
+			   le16_to_cpu(queue->timeline.state->fault.cause));
 	return 0;
 }
 

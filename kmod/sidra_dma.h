@@ -18,8 +18,12 @@
 #if PAGE_SHIFT != SIDRA_PAGE_SHIFT
 #error "The sidra driver needs a kernel with pages of 4 KiB, as the chip's page tables have them."
 #endif
+/*
+ * The driver converts what it shares with the chip itself. But packets, their tables and the data
+ * that applications share with the chip are little-endian, too, and libsidra converts nothing.
+ */
 #ifndef __LITTLE_ENDIAN
-#error "The sidra driver needs a little-endian machine: tables are written as they lie in memory."
+#error "The sidra driver needs a little-endian machine: applications do not convert packets."
 #endif
 
 /* Requirement on the machine that it runs on: DMA is coherent with the CPU's caches. */

@@ -38,33 +38,35 @@ static int sidra_firmware_say_hello(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
 	struct sidra_mailbox_msg msg = {
-		.opcode = SIDRA_MAILBOX_HELLO,
-		.length = sizeof(msg.inline_data[0]),
-		.inline_data = { SIDRA_MAILBOX_VERSION },
+		.opcode = cpu_to_le16(SIDRA_MAILBOX_HELLO),
+		.length = cpu_to_le32(sizeof(msg.inline_data[0])),
+		.inline_data = { cpu_to_le64(SIDRA_MAILBOX_VERSION) },
 	};
 	int ret = sidra_mailbox_call(sdev, &msg);
-	u32 mailbox, version, slot;
+	u32 status, mailbox, version, slot;
 
 	if (ret)
 		return ret;
-	mailbox = lower_32_bits(msg.inline_data[0]);
-	version = lower_32_bits(msg.inline_data[1]);
-	slot = lower_32_bits(msg.inline_data[2]);
-	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != SIDRA_MAILBOX_VERSION >> 16)
+	status = le32_to_cpu(msg.status);
+	mailbox = sidra_mailbox_low(&msg, 0);
+	version = sidra_mailbox_low(&msg, 1);
+	slot = sidra_mailbox_low(&msg, 2);
+	if (status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != SIDRA_MAILBOX_VERSION >> 16)
 		return sidra_firmware_refused(sdev, mailbox);
-	if (msg.status != SIDRA_MAILBOX_OK || msg.length < sizeof(msg.inline_data) || !version) {
+	if (status != SIDRA_MAILBOX_OK || le32_to_cpu(msg.length) < sizeof(msg.inline_data) ||
+	    !version) {
 		drm_warn(&sdev->drm,
 			 "the firmware sent no valid reply to HELLO (status %u): it is not used\n",
-			 msg.status);
+			 status);
 		return -EPROTO;
 	}
-	firmware->security_version = upper_32_bits(msg.inline_data[1]);
+	firmware->security_version = sidra_mailbox_high(&msg, 1);
 	WRITE_ONCE(firmware->version, version);
 	sidra_manage_forget(sdev);
 	if (firmware->logged != version)
 		drm_info(&sdev->drm, "firmware %s, security version %u, slot %u%s\n",
 			 sidra_version_text(version).text, firmware->security_version, slot,
-			 upper_32_bits(msg.inline_data[2]) ? ", on trial" : "");
+			 sidra_mailbox_high(&msg, 2) ? ", on trial" : "");
 	firmware->logged = version;
 	return 0;
 }
@@ -121,7 +123,7 @@ static void sidra_firmware_report_restart(struct sidra_device *sdev)
  */
 static void sidra_firmware_fetch_dump(struct sidra_device *sdev)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_CRASH_DUMP };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_CRASH_DUMP) };
 	struct sidra_firmware *firmware = &sdev->firmware;
 	u32 code = firmware->panic_code;
 	void *dump;
@@ -134,15 +136,15 @@ static void sidra_firmware_fetch_dump(struct sidra_device *sdev)
 		return;
 	}
 	firmware->panicked = false;
-	if (ret || msg.status != SIDRA_MAILBOX_OK || !msg.inline_data[0] ||
-	    (code && msg.inline_data[1] != code)) {
+	if (ret || msg.status != cpu_to_le32(SIDRA_MAILBOX_OK) || !msg.inline_data[0] ||
+	    (code && sidra_mailbox_word(&msg, 1) != code)) {
 		drm_notice(&sdev->drm, "no dump of firmware panic %#x (error %d, status %u)\n",
-			   code, ret, msg.status);
+			   code, ret, le32_to_cpu(msg.status));
 		vfree(dump);
 		return;
 	}
 	/* Takes ownership of the memory */
-	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);
+	dev_coredumpv(&sdev->node, dump, sidra_mailbox_word(&msg, 0), GFP_KERNEL);
 }
 
 /* ---- Connecting ---- */

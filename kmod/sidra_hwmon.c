@@ -24,7 +24,7 @@ static int sidra_hwmon_read_valid(struct sidra_device *sdev, u64 valid,
 
 	if (ret)
 		return ret;
-	return (page->valid & valid) == valid ? 0 : -ENODATA;
+	return (le64_to_cpu(page->valid) & valid) == valid ? 0 : -ENODATA;
 }
 
 static int sidra_hwmon_read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
@@ -57,13 +57,13 @@ static int sidra_hwmon_read_temperature(struct sidra_device *sdev, u32 attr, lon
 		return ret;
 	switch (attr) {
 	case hwmon_temp_input:
-		*value = page.temperature_mc;
+		*value = (s32)le32_to_cpu(page.temperature_mc);
 		return 0;
 	case hwmon_temp_max:
-		*value = page.temperature_max_mc;
+		*value = (s32)le32_to_cpu(page.temperature_max_mc);
 		return 0;
 	default:	/* hwmon_temp_crit */
-		*value = page.temperature_crit_mc;
+		*value = (s32)le32_to_cpu(page.temperature_crit_mc);
 		return 0;
 	}
 }
@@ -83,13 +83,13 @@ static int sidra_hwmon_read_power(struct sidra_device *sdev, u32 attr, long *val
 		return ret;
 	switch (attr) {
 	case hwmon_power_input:
-		*value = (long)page.power_mw * MICROWATT_PER_MILLIWATT;
+		*value = (long)le32_to_cpu(page.power_mw) * MICROWATT_PER_MILLIWATT;
 		return 0;
 	case hwmon_power_cap_min:
-		*value = (long)page.power_limit_min_mw * MICROWATT_PER_MILLIWATT;
+		*value = (long)le32_to_cpu(page.power_limit_min_mw) * MICROWATT_PER_MILLIWATT;
 		return 0;
 	default:	/* hwmon_power_cap_max */
-		*value = (long)page.power_limit_max_mw * MICROWATT_PER_MILLIWATT;
+		*value = (long)le32_to_cpu(page.power_limit_max_mw) * MICROWATT_PER_MILLIWATT;
 		return 0;
 	}
 }
@@ -143,7 +143,7 @@ static ssize_t freq1_input_show(struct device *dev, struct device_attribute *att
 	struct sidra_telemetry page;
 	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_POWER, &page);
 
-	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.clock_khz * HZ_PER_KHZ);
+	return ret ?: sysfs_emit(text, "%llu\n", (u64)le32_to_cpu(page.clock_khz) * HZ_PER_KHZ);
 }
 static DEVICE_ATTR_RO(freq1_input);
 
@@ -164,7 +164,8 @@ static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr
 	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_LIMITS, &page);
 
 	return ret ?:
-		     sysfs_emit(text, "%llu\n", (u64)page.power_limit_mw * MICROWATT_PER_MILLIWATT);
+		     sysfs_emit(text, "%llu\n",
+				(u64)le32_to_cpu(page.power_limit_mw) * MICROWATT_PER_MILLIWATT);
 }
 
 /* 0 restores the chip's own limit. */
@@ -172,8 +173,8 @@ static ssize_t power1_cap_store(struct device *dev, struct device_attribute *att
 				size_t count)
 {
 	struct sidra_device *sdev = dev_get_drvdata(dev);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT,
-					 .length = sizeof(msg.inline_data[0]) };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_POWER_LIMIT),
+					 .length = cpu_to_le32(sizeof(msg.inline_data[0])) };
 	long value;
 	int ret;
 
@@ -186,7 +187,7 @@ static ssize_t power1_cap_store(struct device *dev, struct device_attribute *att
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
 	/* Set, not only read */
-	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;
+	msg.inline_data[0] = cpu_to_le64((u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32);
 	ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
 	return ret ?: count;
 }

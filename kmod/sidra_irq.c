@@ -522,12 +522,12 @@ void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 
 	scoped_guard(spinlock_irqsave, &timeline->vector->lock) {
 		sidra_epochs_begin(&timeline->epochs, epoch, retired);
 		/* Read by the queue's owner */
-		smp_store_release(&timeline->state->epoch, epoch);
+		smp_store_release(&timeline->state->epoch, cpu_to_le32(epoch));
 		timeline->programmed = 0;
 	}
 	sidra_irq_fire_all(timeline, U64_MAX);
 	/* After all waiters of the former epoch were woken */
-	smp_store_release(&timeline->state->timeline, start);
+	smp_store_release(&timeline->state->timeline, cpu_to_le64(start));
 }
 
 void sidra_timeline_wake(struct sidra_device *sdev, struct sidra_timeline *timeline)

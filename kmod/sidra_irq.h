@@ -131,13 +131,13 @@ struct sidra_uring_req {
 static inline u64 sidra_timeline_value(const struct sidra_timeline *timeline)
 {
 	/* Output data of the packets is visible after it */
-	return smp_load_acquire(&timeline->state->timeline);
+	return le64_to_cpu(smp_load_acquire(&timeline->state->timeline));
 }
 
 static inline u32 sidra_timeline_run_state(const struct sidra_timeline *timeline)
 {
 	/* The fault record is complete after it */
-	return smp_load_acquire(&timeline->state->run_state);
+	return le32_to_cpu(smp_load_acquire(&timeline->state->run_state));
 }
 
 /* Whether the timeline can advance no further without a reset of the queue. */

@@ -119,8 +119,8 @@ static int sidra_mailbox_send_locked(struct sidra_device *sdev, struct sidra_mai
 	 * The firmware ignores the request after this time, because nobody waits for the reply any
 	 * more.
 	 */
-	msg->deadline = sidra_read64(sdev, SIDRA_REG_CLOCK) +
-		(u64)mailbox_timeout_ms * NSEC_PER_MSEC;
+	msg->deadline = cpu_to_le64(sidra_read64(sdev, SIDRA_REG_CLOCK) +
+				    (u64)mailbox_timeout_ms * NSEC_PER_MSEC);
 	reinit_completion(&box->answered);
 	sidra_ring_put(&box->ring, msg);
 	/* After the request is in memory */
@@ -217,12 +217,12 @@ static int sidra_mailbox_settle(struct sidra_device *sdev)
 
 static int sidra_mailbox_call_locked(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
-	u16 op = msg->opcode;
+	u16 op = le16_to_cpu(msg->opcode);
 	int ret = sidra_mailbox_settle(sdev) ?:
 		sidra_mailbox_send_locked(sdev, msg) ?:
 		sidra_mailbox_wait_for_reply(sdev, msg, sidra_mailbox_deadline());
 
-	trace_sidra_mailbox(sdev->ordinal, op, ret, ret ? 0 : msg->status);
+	trace_sidra_mailbox(sdev->ordinal, op, ret, ret ? 0 : le32_to_cpu(msg->status));
 	return ret;
 }
 
@@ -242,8 +242,8 @@ static int sidra_mailbox_take_payload(struct sidra_device *sdev, struct sidra_ma
 		return -ENODEV;
 	if (WARN_ON_ONCE(size > sizeof(box->memory->payload)))
 		return -EINVAL;
-	msg->length = size;
-	msg->payload = box->bus + offsetof(struct sidra_mailbox_memory, payload);
+	msg->length = cpu_to_le32(size);
+	msg->payload = cpu_to_le64(box->bus + offsetof(struct sidra_mailbox_memory, payload));
 	return sidra_mailbox_settle(sdev);
 }
 
@@ -272,17 +272,17 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 		return ret;
 	memset(box->memory->payload, 0, size);	/* no data of an earlier request */
 	ret = sidra_mailbox_call_locked(sdev, msg);
-	if (ret || msg->status != SIDRA_MAILBOX_OK)
+	if (ret || msg->status != cpu_to_le32(SIDRA_MAILBOX_OK))
 		return ret;
-	if (msg->inline_data[0] > size)
+	if (sidra_mailbox_word(msg, 0) > size)
 		return -EPROTO;
-	memcpy(to, box->memory->payload, msg->inline_data[0]);
+	memcpy(to, box->memory->payload, sidra_mailbox_word(msg, 0));
 	return 0;
 }
 
 int sidra_mailbox_error(const struct sidra_mailbox_msg *reply)
 {
-	switch (reply->status) {
+	switch (le32_to_cpu(reply->status)) {
 	case SIDRA_MAILBOX_OK:
 	case SIDRA_MAILBOX_ACCEPTED:
 		return 0;

@@ -9,6 +9,8 @@
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/wordpart.h>
+#include <asm/byteorder.h>
 
 #include "sidra_ring.h"
 
@@ -90,6 +92,22 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 /* The same for a request with a payload, of at most SIDRA_MAILBOX_PAYLOAD bytes. */
 int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from,
 		       u32 size);
+
+/* A word of the payload in a message, and its halves. */
+static inline u64 sidra_mailbox_word(const struct sidra_mailbox_msg *msg, unsigned int number)
+{
+	return le64_to_cpu(msg->inline_data[number]);
+}
+
+static inline u32 sidra_mailbox_low(const struct sidra_mailbox_msg *msg, unsigned int number)
+{
+	return lower_32_bits(sidra_mailbox_word(msg, number));
+}
+
+static inline u32 sidra_mailbox_high(const struct sidra_mailbox_msg *msg, unsigned int number)
+{
+	return upper_32_bits(sidra_mailbox_word(msg, number));
+}
 
 /* Translates the status of a reply: 0 (also for ACCEPTED) or -errno. */
 int sidra_mailbox_error(const struct sidra_mailbox_msg *reply);

@@ -103,7 +103,7 @@ static DEVICE_ATTR_WO(firmware_activate);
 /* Removes everything from the firmware's text that could control a terminal. */
 static int sidra_manage_ask_log(struct sidra_device *sdev, void *answer)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_LOG_RING };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_LOG_RING) };
 	char *text = answer;
 	int ret, bytes, i;
 
@@ -113,7 +113,7 @@ static int sidra_manage_ask_log(struct sidra_device *sdev, void *answer)
 		sidra_mailbox_error(&msg);
 	if (ret)
 		return ret;
-	bytes = min_t(u64, msg.inline_data[0], SIDRA_MAILBOX_PAYLOAD);
+	bytes = min_t(u64, sidra_mailbox_word(&msg, 0), SIDRA_MAILBOX_PAYLOAD);
 	for (i = 0; i < bytes; i++)
 		if (!isascii(text[i]) || (!isprint(text[i]) && text[i] != '\n'))
 			text[i] = '?';
@@ -145,9 +145,9 @@ static int sidra_manage_ask_clock(struct sidra_device *sdev, void *answer)
 	clock->levels = 1;
 	for (level = 0; level < clock->levels; level++) {
 		struct sidra_mailbox_msg msg = {
-			.opcode = SIDRA_MAILBOX_DVFS,
-			.length = sizeof(msg.inline_data[0]),
-			.inline_data = { level },
+			.opcode = cpu_to_le16(SIDRA_MAILBOX_DVFS),
+			.length = cpu_to_le32(sizeof(msg.inline_data[0])),
+			.inline_data = { cpu_to_le64(level) },
 		};
 
 		if (time_after(jiffies, end))
@@ -155,9 +155,9 @@ static int sidra_manage_ask_clock(struct sidra_device *sdev, void *answer)
 		ret = sidra_manage_ask(sdev, &msg);
 		if (ret)
 			return ret;
-		clock->highest = lower_32_bits(msg.inline_data[0]);
-		clock->khz[level] = lower_32_bits(msg.inline_data[1]);
-		clock->levels = upper_32_bits(msg.inline_data[2]);
+		clock->highest = sidra_mailbox_low(&msg, 0);
+		clock->khz[level] = sidra_mailbox_low(&msg, 1);
+		clock->levels = sidra_mailbox_high(&msg, 2);
 		if (!clock->levels || clock->levels > LEVELS_MAX || clock->highest >= clock->levels)
 			return -EPROTO;
 	}
@@ -176,15 +176,15 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 				 const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_DVFS,
-					 .length = sizeof(msg.inline_data[0]) };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_DVFS),
+					 .length = cpu_to_le32(sizeof(msg.inline_data[0])) };
 	u32 level;
 	int ret;
 
 	ret = kstrtou32(text, 0, &level);
 	if (ret)
 		return ret;
-	msg.inline_data[0] = level | 1ull << 32;	/* set, not only read */
+	msg.inline_data[0] = cpu_to_le64(level | 1ull << 32);	/* set, not only read */
 	ret = sidra_manage_ask(sdev, &msg);
 	sidra_query_forget(&sdev->manage.clock);
 	return ret ?: count;
@@ -211,7 +211,7 @@ static DEVICE_ATTR_RO(clock_khz_levels);
 
 static int sidra_manage_ask_campaign(struct sidra_device *sdev, void *answer)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_OP_QUERY };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_OP_QUERY) };
 	struct campaign *campaign = answer;
 	int ret = sidra_manage_ask(sdev, &msg);
 
@@ -219,10 +219,10 @@ static int sidra_manage_ask_campaign(struct sidra_device *sdev, void *answer)
 		return sizeof(*campaign);
 	if (ret)
 		return ret;
-	campaign->number = lower_32_bits(msg.inline_data[0]);
-	campaign->state = upper_32_bits(msg.inline_data[0]);
-	campaign->percent = min_t(u64, msg.inline_data[1], 100);
-	campaign->off = msg.inline_data[2];
+	campaign->number = sidra_mailbox_low(&msg, 0);
+	campaign->state = sidra_mailbox_high(&msg, 0);
+	campaign->percent = min_t(u64, sidra_mailbox_word(&msg, 1), 100);
+	campaign->off = sidra_mailbox_word(&msg, 2);
 	return sizeof(*campaign);
 }
 
@@ -256,36 +256,36 @@ static int sidra_manage_parse_campaign(struct sidra_device *sdev, const char *te
 
 	if (sysfs_streq(text, "abort")) {
 		ret = sidra_manage_ask_campaign(sdev, &running);
-		msg->opcode = SIDRA_MAILBOX_OP_ABORT;
-		msg->length = sizeof(msg->inline_data[0]);
-		msg->inline_data[0] = running.number;
+		msg->opcode = cpu_to_le16(SIDRA_MAILBOX_OP_ABORT);
+		msg->length = cpu_to_le32(sizeof(msg->inline_data[0]));
+		msg->inline_data[0] = cpu_to_le64(running.number);
 		return ret < 0 ? ret : 0;
 	}
 	if (sscanf(text, "calibrate %llu %llu %c", &first, &crossbars, &more) == 2) {
 		if (first > U32_MAX || crossbars > U32_MAX)
 			return -EINVAL;
-		msg->opcode = SIDRA_MAILBOX_CALIBRATE;
-		msg->length = sizeof(msg->inline_data[0]);
-		msg->inline_data[0] = first | crossbars << 32;
+		msg->opcode = cpu_to_le16(SIDRA_MAILBOX_CALIBRATE);
+		msg->length = cpu_to_le32(sizeof(msg->inline_data[0]));
+		msg->inline_data[0] = cpu_to_le64(first | crossbars << 32);
 		return 0;
 	}
 	words = sscanf(text, "%7s %llu %llu %llu %c", verb, &first, &crossbars, &ppm, &more);
 	if (words != 4 || first > U32_MAX || crossbars > U32_MAX || ppm > U32_MAX)
 		return -EINVAL;
 	if (!strcmp(verb, "verify")) {
-		msg->opcode = SIDRA_MAILBOX_ISPP_CAMPAIGN;
-		msg->length = sizeof(msg->inline_data);
-		msg->inline_data[0] = LOOK_AT_CELLS;
-		msg->inline_data[1] = first | crossbars << 32;
-		msg->inline_data[2] = ppm;
+		msg->opcode = cpu_to_le16(SIDRA_MAILBOX_ISPP_CAMPAIGN);
+		msg->length = cpu_to_le32(sizeof(msg->inline_data));
+		msg->inline_data[0] = cpu_to_le64(LOOK_AT_CELLS);
+		msg->inline_data[1] = cpu_to_le64(first | crossbars << 32);
+		msg->inline_data[2] = cpu_to_le64(ppm);
 		return 0;
 	}
 	if (strcmp(verb, "refresh"))
 		return -EINVAL;
-	msg->opcode = SIDRA_MAILBOX_ISPP_REFRESH;
-	msg->length = 2 * sizeof(msg->inline_data[0]);
-	msg->inline_data[0] = first | crossbars << 32;
-	msg->inline_data[1] = ppm;
+	msg->opcode = cpu_to_le16(SIDRA_MAILBOX_ISPP_REFRESH);
+	msg->length = cpu_to_le32(2 * sizeof(msg->inline_data[0]));
+	msg->inline_data[0] = cpu_to_le64(first | crossbars << 32);
+	msg->inline_data[1] = cpu_to_le64(ppm);
 	return 0;
 }
 

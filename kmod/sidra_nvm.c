@@ -17,14 +17,18 @@ static u64 sidra_nvm_entry_offset(u32 number)
 /* What the driver wrote is always plausible; damaged memory must not lead to accesses elsewhere. */
 static bool sidra_nvm_plausible(const struct sidra_nvm *nvm, const struct sidra_nvm_entry *entry)
 {
+	u32 encoding = le32_to_cpu(entry->encoding);
+
 	if (!entry->name[0] || entry->name[sizeof(entry->name) - 1])
 		return false;
-	if (entry->uid >= nvm->next_uid || !entry->rows || !entry->cols ||
-	    entry->encoding > SIDRA_ENCODING_OFFSET)
+	if (le64_to_cpu(entry->uid) >= nvm->next_uid || !entry->rows || !entry->cols ||
+	    encoding > SIDRA_ENCODING_OFFSET)
 		return false;
-	return entry->tile_count == sidra_tile_count(entry->rows, entry->cols, entry->encoding) &&
-		entry->data_size <= SIDRA_WEIGHTS_DATA_MAX &&
-		entry->data_offset % DATA_ALIGNMENT == 0;
+	return le32_to_cpu(entry->tile_count) == sidra_tile_count(le32_to_cpu(entry->rows),
+								  le32_to_cpu(entry->cols),
+								  encoding) &&
+		le64_to_cpu(entry->data_size) <= SIDRA_WEIGHTS_DATA_MAX &&
+		le64_to_cpu(entry->data_offset) % DATA_ALIGNMENT == 0;
 }
 
 static int sidra_nvm_load_entries(struct sidra_nvm *nvm)
@@ -42,12 +46,12 @@ static int sidra_nvm_load_entries(struct sidra_nvm *nvm)
 		const struct sidra_nvm_entry *entry = &all[i];
 
 		if (!entry->uid || !sidra_nvm_plausible(nvm, entry) ||
-		    sidra_nvm_find(nvm, entry->owner, entry->name) >= 0 ||
-		    sidra_nvm_find_uid(nvm, entry->uid) >= 0)
+		    sidra_nvm_find(nvm, le32_to_cpu(entry->owner), entry->name) >= 0 ||
+		    sidra_nvm_find_uid(nvm, le64_to_cpu(entry->uid)) >= 0)
 			continue;
 		if (entry->data_size) {
-			ret = sidra_range_reserve(&nvm->data, entry->data_offset,
-						  sidra_nvm_extent(entry->data_size));
+			ret = sidra_range_reserve(&nvm->data, le64_to_cpu(entry->data_offset),
+						  sidra_nvm_extent(le64_to_cpu(entry->data_size)));
 			if (ret == -ENOSPC) {
 				ret = 0;
 				continue;
@@ -78,10 +82,11 @@ int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, v
 		return ret;
 	if (!super.magic && !super.version)
 		return 0;	/* never written */
-	if (super.magic != SIDRA_NVM_MAGIC || super.version != SIDRA_NVM_VERSION)
+	if (super.magic != cpu_to_le32(SIDRA_NVM_MAGIC) ||
+	    super.version != cpu_to_le32(SIDRA_NVM_VERSION))
 		return -EPROTO;
-	nvm->next_uid = super.next_uid;
-	nvm->uid = super.next_uid;
+	nvm->next_uid = le64_to_cpu(super.next_uid);
+	nvm->uid = nvm->next_uid;
 	return sidra_nvm_load_entries(nvm);
 }
 
@@ -96,17 +101,18 @@ void sidra_nvm_fini(struct sidra_nvm *nvm)
 int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid)
 {
 	if (nvm->uid == nvm->next_uid) {
-		struct sidra_nvm_super super = {
-			.magic = SIDRA_NVM_MAGIC,
-			.version = SIDRA_NVM_VERSION,
-			.next_uid = (nvm->uid ? nvm->uid : 1) + UID_BLOCK,
+		const u64 next_uid = (nvm->uid ? nvm->uid : 1) + UID_BLOCK;
+		const struct sidra_nvm_super super = {
+			.magic = cpu_to_le32(SIDRA_NVM_MAGIC),
+			.version = cpu_to_le32(SIDRA_NVM_VERSION),
+			.next_uid = cpu_to_le64(next_uid),
 		};
 		int ret = nvm->store->write(nvm->owner, 0, &super, sizeof(super));
 
 		if (ret)
 			return ret;
-		nvm->uid = super.next_uid - UID_BLOCK;
-		nvm->next_uid = super.next_uid;
+		nvm->uid = next_uid - UID_BLOCK;
+		nvm->next_uid = next_uid;
 	}
 	*uid = nvm->uid++;
 	return 0;
@@ -117,7 +123,7 @@ int sidra_nvm_find(const struct sidra_nvm *nvm, u32 owner, const char *name)
 	int i;
 
 	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
-		if (nvm->entries[i].uid && nvm->entries[i].owner == owner &&
+		if (nvm->entries[i].uid && le32_to_cpu(nvm->entries[i].owner) == owner &&
 		    !strcmp(nvm->entries[i].name, name))
 			return i;
 	return -ENOENT;
@@ -128,31 +134,32 @@ int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid)
 	int i;
 
 	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
-		if (nvm->entries[i].uid == uid)
+		if (le64_to_cpu(nvm->entries[i].uid) == uid)
 			return i;
 	return -ENOENT;
 }
 
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size)
 {
+	u64 data_offset = 0;
 	int ret, number;
 
-	if (sidra_nvm_find(nvm, entry->owner, entry->name) >= 0)
+	if (sidra_nvm_find(nvm, le32_to_cpu(entry->owner), entry->name) >= 0)
 		return -EEXIST;
 	number = sidra_nvm_find_uid(nvm, 0);
 	if (number < 0)
 		return -ENOSPC;
-	entry->data_offset = 0;
-	entry->data_size = size;
 	if (size) {
 		ret = sidra_range_alloc(&nvm->data, sidra_nvm_extent(size), DATA_ALIGNMENT, 0, 0,
-					&entry->data_offset);
+					&data_offset);
 		if (ret)
 			return ret;
-		ret = nvm->store->write(nvm->owner, entry->data_offset, data, size);
+		ret = nvm->store->write(nvm->owner, data_offset, data, size);
 		if (ret)
 			goto err_free;
 	}
+	entry->data_offset = cpu_to_le64(data_offset);
+	entry->data_size = cpu_to_le64(size);
 	ret = nvm->store->write(nvm->owner, sidra_nvm_entry_offset((u32)number), entry,
 				sizeof(*entry));
 	if (ret)
@@ -161,7 +168,7 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 
 err_free:
 	if (size)
-		sidra_range_free(&nvm->data, entry->data_offset, sidra_nvm_extent(size));
+		sidra_range_free(&nvm->data, data_offset, sidra_nvm_extent(size));
 	return ret;
 }
 
@@ -180,8 +187,8 @@ int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 	if (ret)
 		return ret;
 	if (entry->data_size)
-		sidra_range_free(&nvm->data, entry->data_offset,
-				 sidra_nvm_extent(entry->data_size));
+		sidra_range_free(&nvm->data, le64_to_cpu(entry->data_offset),
+				 sidra_nvm_extent(le64_to_cpu(entry->data_size)));
 	return 0;
 }
 
@@ -193,7 +200,8 @@ void sidra_nvm_hide(struct sidra_nvm *nvm, u32 number)
 u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user)
 {
 	/* There is no group: everybody else is "other". */
-	u32 bits = user->uid == entry->owner ? entry->mode >> 6 : entry->mode;
+	u32 mode = le32_to_cpu(entry->mode),
+	    bits = user->uid == le32_to_cpu(entry->owner) ? mode >> 6 : mode;
 
 	if (user->admin)
 		return SIDRA_WEIGHTS_RIGHTS;
@@ -203,5 +211,5 @@ u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, const struct sidra_nvm
 
 bool sidra_nvm_visible(const struct sidra_nvm_entry *entry, const struct sidra_nvm_user *user)
 {
-	return user->uid == entry->owner || sidra_nvm_rights(entry, user);
+	return user->uid == le32_to_cpu(entry->owner) || sidra_nvm_rights(entry, user);
 }

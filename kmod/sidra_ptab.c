@@ -15,7 +15,7 @@
  * @children: tables below it; none at level 0
  */
 struct sidra_pt {
-	u64 *entries;
+	__le64 *entries;
 	u64 bus;
 	struct sidra_pt *next;
 	unsigned int level;
@@ -31,7 +31,7 @@ static unsigned int sidra_ptab_index_at(u64 va, unsigned int level)
 static void sidra_ptab_set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
 {
 	dma_wmb();	/* the lower table is complete before the chip can reach it */
-	WRITE_ONCE(pt->entries[index], entry);
+	WRITE_ONCE(pt->entries[index], cpu_to_le64(entry));
 }
 
 static struct sidra_pt *sidra_ptab_pt_alloc(struct sidra_ptab *ptab, unsigned int level)
@@ -223,7 +223,7 @@ static void sidra_ptab_walk_table(struct walk *walk, const struct sidra_pt *pt, 
 		if (pt->level != LEAF_LEVEL && pt->children[i])
 			sidra_ptab_walk_table(walk, pt->children[i], va);
 		else if (pt->entries[i])
-			sidra_ptab_walk_leaf(walk, va, pt->entries[i], size);
+			sidra_ptab_walk_leaf(walk, va, le64_to_cpu(pt->entries[i]), size);
 	}
 }
 

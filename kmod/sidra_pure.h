@@ -9,6 +9,7 @@
 
 #ifdef __KERNEL__
 #include <linux/align.h>
+#include <linux/array_size.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -20,6 +21,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
+#include <asm/byteorder.h>
 #else
 #include "sidra_shim.h"
 #endif

@@ -26,17 +26,20 @@ static void sidra_queue_install(struct sidra_ctx *ctx, struct sidra_queue *queue
 {
 	bool kernel = queue->kind == SIDRA_QUEUE_KERNEL;
 	struct sidra_hw_queue entry = {
-		.ring = kernel ? queue->ring_bus : queue->ring_va,
-		.write_index = kernel ? queue->index_bus : queue->ring_va + queue->index_offset,
-		.state = queue->state_bus,
-		.report = queue->report_offset ? queue->ring_va + queue->report_offset : 0,
-		.start_index = start,
-		.generation = ctx->generation,
-		.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0),
+		.ring = cpu_to_le64(kernel ? queue->ring_bus : queue->ring_va),
+		.write_index = cpu_to_le64(kernel ? queue->index_bus :
+						    queue->ring_va + queue->index_offset),
+		.state = cpu_to_le64(queue->state_bus),
+		.report = queue->report_offset ?
+				  cpu_to_le64(queue->ring_va + queue->report_offset) :
+				  0,
+		.start_index = cpu_to_le64(start),
+		.generation = cpu_to_le32(ctx->generation),
+		.flags = cpu_to_le32(SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0)),
 		.ring_log2 = queue->ring_log2,
 		.priority = queue->priority,
-		.vector = queue->timeline.vector->number,
-		.epoch = sidra_epochs_current(&queue->timeline.epochs),
+		.vector = cpu_to_le16(queue->timeline.vector->number),
+		.epoch = cpu_to_le32(sidra_epochs_current(&queue->timeline.epochs)),
 	};
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
@@ -83,8 +86,9 @@ static int sidra_queue_reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *
  */
 void sidra_fault_keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
 {
-	if (fault->cause != SIDRA_FAULT_NONE &&
-	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
+	if (fault->cause != cpu_to_le16(SIDRA_FAULT_NONE) &&
+	    (latest->cause == cpu_to_le16(SIDRA_FAULT_NONE) ||
+	     (s64)le64_to_cpu(fault->clock_ns) >= (s64)le64_to_cpu(latest->clock_ns)))
 		*latest = *fault;
 }
 
@@ -109,22 +113,23 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 	struct sidra_device *sdev = queue->sdev;
 
 	lockdep_assert_held(&sdev->reset_lock);
-	if (state->fault.cause == SIDRA_FAULT_NONE && cause != SIDRA_FAULT_NONE) {
+	if (state->fault.cause == cpu_to_le16(SIDRA_FAULT_NONE) && cause != SIDRA_FAULT_NONE) {
+		u64 clock = sdev->stopped || sdev->link_gone ? 0 :
+							       sidra_read64(sdev, SIDRA_REG_CLOCK),
+		    sequence = sidra_timeline_value(&queue->timeline);
 		struct sidra_fault fault = {
-			.clock_ns = sdev->stopped || sdev->link_gone ?
-					    0 :
-					    sidra_read64(sdev, SIDRA_REG_CLOCK),
-			.sequence = sidra_timeline_value(&queue->timeline),
-			.context = queue->slot,
-			.queue = queue->number,
-			.cause = cause,
+			.clock_ns = cpu_to_le64(clock),
+			.sequence = cpu_to_le64(sequence),
+			.context = cpu_to_le32(queue->slot),
+			.queue = cpu_to_le32(queue->number),
+			.cause = cpu_to_le16(cause),
 		};
 
 		state->fault = fault;
-		trace_sidra_fault(sdev->ordinal, queue->slot, queue->number, cause, fault.sequence,
-				  0);
+		trace_sidra_fault(sdev->ordinal, queue->slot, queue->number, cause, sequence, 0);
 	}
-	smp_store_release(&state->run_state, run_state);	/* after the fault record */
+	/* After the fault record */
+	smp_store_release(&state->run_state, cpu_to_le32(run_state));
 	sidra_timeline_wake(sdev, &queue->timeline);
 	sidra_submit_fail(queue, -EIO);
 }
@@ -174,7 +179,8 @@ void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		sidra_use_restart(&queue->use);
 		if (sidra_timeline_run_state(&queue->timeline) == SIDRA_QUEUE_STOPPED) {
 			/* Hides the suspend from its owner, who acquires the run state. */
-			smp_store_release(&queue->timeline.state->run_state, SIDRA_QUEUE_RUNNING);
+			smp_store_release(&queue->timeline.state->run_state,
+					  cpu_to_le32(SIDRA_QUEUE_RUNNING));
 		}
 		sidra_queue_install(ctx, queue, sidra_timeline_value(&queue->timeline));
 	}
@@ -219,7 +225,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	sidra_queue_unreserve(ctx, queue->number);
 	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
 	/* Read by its owner */
-	smp_store_release(&queue->timeline.state->run_state, SIDRA_QUEUE_LOST);
+	smp_store_release(&queue->timeline.state->run_state, cpu_to_le32(SIDRA_QUEUE_LOST));
 	sidra_timeline_detach(sdev, &queue->timeline);
 	sidra_submit_fini(queue);
 	sidra_use_end(&queue->use);
@@ -271,6 +277,7 @@ static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
 {
 	struct sidra_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	struct sidra_device *sdev = ctx->sdev;
+	u32 epoch;
 	int ret;
 
 	if (!queue)
@@ -299,13 +306,14 @@ static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
 	if (!ret && args->kind == SIDRA_QUEUE_USER)
 		ret = sidra_queue_bind_ring(ctx, queue);
 	if (!ret) {
-		queue->timeline.state->generation = ctx->generation;
-		queue->timeline.state->epoch = sidra_queue_next_epoch(ctx);
-		queue->timeline.state->timeline = args->start;
+		epoch = sidra_queue_next_epoch(ctx);
+		queue->timeline.state->generation = cpu_to_le32(ctx->generation);
+		queue->timeline.state->epoch = cpu_to_le32(epoch);
+		queue->timeline.state->timeline = cpu_to_le64(args->start);
 		queue->reserved = args->start;
 		queue->published = args->start;
-		*sidra_queue_index(queue) = args->start;
-		sidra_epochs_init(&queue->timeline.epochs, queue->timeline.state->epoch);
+		*sidra_queue_index(queue) = cpu_to_le64(args->start);
+		sidra_epochs_init(&queue->timeline.epochs, epoch);
 		return queue;
 	}
 	sidra_queue_unmap_memory(queue);
@@ -431,7 +439,8 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 		start = sidra_submit_reset(queue, epoch, &retired);
 	} else {
 		retired = sidra_timeline_value(&queue->timeline);
-		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
+		/* Stored by its owner */
+		start = le64_to_cpu(smp_load_acquire(sidra_queue_index(queue)));
 		if (start - retired > sidra_queue_capacity(queue))
 			/* An impossible index: assume that nothing was queued */
 			start = retired;
@@ -497,14 +506,15 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	args->run_state = sidra_timeline_run_state(&queue->timeline);
 	args->timeline = sidra_timeline_value(&queue->timeline);
 	args->epoch = sidra_epochs_current(&queue->timeline.epochs);
-	args->progress = READ_ONCE(queue->timeline.state->progress);
+	args->progress = le64_to_cpu(READ_ONCE(queue->timeline.state->progress));
 	args->kind = queue->kind;
 	args->ring_log2 = queue->ring_log2;
 	args->priority = queue->priority;
 	args->queue_flags = queue->report_offset ? SIDRA_QUEUE_REPORTS : 0;
 	/* The index of a kernel queue is freed when it is destroyed. */
-	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ? READ_ONCE(queue->reserved) :
-							      READ_ONCE(*sidra_queue_index(queue));
+	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ?
+				  READ_ONCE(queue->reserved) :
+				  le64_to_cpu(READ_ONCE(*sidra_queue_index(queue)));
 	if (sidra_timeline_stopped(&queue->timeline))
 		args->fault = queue->timeline.state->fault;
 	return 0;

@@ -72,7 +72,7 @@ struct sidra_queue {
 
 	union sidra_cmd *ring;
 	dma_addr_t ring_bus;
-	u64 *index;
+	__le64 *index;
 	dma_addr_t index_bus;
 
 	struct page *state_page;
@@ -144,7 +144,7 @@ void sidra_fault_keep_latest(struct sidra_fault *latest, const struct sidra_faul
  * The write index that the chip reads. That of a user queue is written by the user, and may have
  * any value.
  */
-static inline u64 *sidra_queue_index(const struct sidra_queue *queue)
+static inline __le64 *sidra_queue_index(const struct sidra_queue *queue)
 {
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
 		return queue->index;
@@ -154,7 +154,8 @@ static inline u64 *sidra_queue_index(const struct sidra_queue *queue)
 /* Number of packets that have not retired, if the write index is valid. */
 static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 {
-	return READ_ONCE(*sidra_queue_index(queue)) - sidra_timeline_value(&queue->timeline);
+	return le64_to_cpu(READ_ONCE(*sidra_queue_index(queue))) -
+	       sidra_timeline_value(&queue->timeline);
 }
 
 /*

@@ -8,9 +8,10 @@ int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32
 {
 	const struct sidra_hw_xbar_report claimed = *report;
 
-	if (claimed.level > SIDRA_XBAR_PULSED || claimed.stuck_cells > CELLS)
+	if (le16_to_cpu(claimed.level) > SIDRA_XBAR_PULSED ||
+	    le32_to_cpu(claimed.stuck_cells) > CELLS)
 		return -EIO;
-	if (claimed.uid != uid) {
+	if (le64_to_cpu(claimed.uid) != uid) {
 		*report = (struct sidra_hw_xbar_report){
 			.programs = claimed.programs,
 			.level = claimed.level,
@@ -18,34 +19,38 @@ int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32
 		};
 		return 0;
 	}
-	if (claimed.tile != tile || claimed.programmed_rows > rows ||
-	    claimed.spare_columns > SIDRA_XBAR_COLS || claimed.bad_cells > CELLS ||
-	    claimed.error_ppm > MILLION || claimed.drift_ppm > MILLION)
+	if (le32_to_cpu(claimed.tile) != tile || le16_to_cpu(claimed.programmed_rows) > rows ||
+	    le32_to_cpu(claimed.spare_columns) > SIDRA_XBAR_COLS ||
+	    le32_to_cpu(claimed.bad_cells) > CELLS || le32_to_cpu(claimed.error_ppm) > MILLION ||
+	    le32_to_cpu(claimed.drift_ppm) > MILLION)
 		return -EIO;
 	return 0;
 }
 
 void sidra_report_translate(const struct sidra_hw_xbar_report *from, struct sidra_weights_tile *to)
 {
+	unsigned int i;
+
 	*to = (struct sidra_weights_tile){
-		.programs = from->programs,
-		.level = from->level,
-		.programmed_rows = from->programmed_rows,
-		.stuck_cells = from->stuck_cells,
-		.spare_columns = from->spare_columns,
-		.error_ppm = from->error_ppm,
-		.drift_ppm = from->drift_ppm,
-		.bad_cells = from->bad_cells,
-		.age_s = from->age_s,
-		.failed = from->failed,
-		.recovered = from->recovered,
-		.set_pulses = from->set_pulses,
-		.reset_pulses = from->reset_pulses,
-		.reads = from->reads,
-		.device_ps = from->device_ps,
-		.energy_pj = from->energy_pj,
-		.clipped = from->clipped,
-		.adc_range = from->adc_range,
+		.programs = le32_to_cpu(from->programs),
+		.level = le16_to_cpu(from->level),
+		.programmed_rows = le16_to_cpu(from->programmed_rows),
+		.stuck_cells = le32_to_cpu(from->stuck_cells),
+		.spare_columns = le32_to_cpu(from->spare_columns),
+		.error_ppm = le32_to_cpu(from->error_ppm),
+		.drift_ppm = le32_to_cpu(from->drift_ppm),
+		.bad_cells = le32_to_cpu(from->bad_cells),
+		.age_s = le64_to_cpu(from->age_s),
+		.failed = le64_to_cpu(from->failed),
+		.recovered = le64_to_cpu(from->recovered),
+		.set_pulses = le64_to_cpu(from->set_pulses),
+		.reset_pulses = le64_to_cpu(from->reset_pulses),
+		.reads = le64_to_cpu(from->reads),
+		.device_ps = le64_to_cpu(from->device_ps),
+		.energy_pj = le64_to_cpu(from->energy_pj),
+		.clipped = le64_to_cpu(from->clipped),
+		.adc_range = le64_to_cpu(from->adc_range),
 	};
-	memcpy(to->arrived, from->arrived, sizeof(to->arrived));
+	for (i = 0; i < ARRAY_SIZE(to->arrived); i++)
+		to->arrived[i] = le64_to_cpu(from->arrived[i]);
 }

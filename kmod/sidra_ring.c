@@ -10,9 +10,9 @@ void sidra_ring_begin(struct sidra_ring *ring)
 
 void sidra_ring_put(struct sidra_ring *ring, struct sidra_mailbox_msg *request)
 {
-	request->sequence = ring->sent;
-	request->cookie = ++ring->cookie;
-	ring->opcode = request->opcode;
+	request->sequence = cpu_to_le32(ring->sent);
+	request->cookie = cpu_to_le64(++ring->cookie);
+	ring->opcode = le16_to_cpu(request->opcode);
 	ring->owed = true;
 	ring->memory->requests[ring->sent++ % SIDRA_RING_ENTRIES] = *request;
 }
@@ -35,15 +35,16 @@ static void sidra_ring_copy_once(struct sidra_mailbox_msg *to, const struct sidr
 
 static bool sidra_ring_is_event(const struct sidra_mailbox_msg *msg)
 {
-	return (msg->opcode & (SIDRA_MAILBOX_EVENT | SIDRA_MAILBOX_REPLY)) == SIDRA_MAILBOX_EVENT;
+	return (le16_to_cpu(msg->opcode) & (SIDRA_MAILBOX_EVENT | SIDRA_MAILBOX_REPLY)) ==
+		SIDRA_MAILBOX_EVENT;
 }
 
 static bool sidra_ring_is_owed(const struct sidra_ring *ring, const struct sidra_mailbox_msg *reply)
 {
-	return ring->owed && reply->opcode == (ring->opcode | SIDRA_MAILBOX_REPLY) &&
-		reply->cookie == ring->cookie && !reply->flags &&
-		reply->length <= sizeof(reply->inline_data) &&
-		reply->status <= SIDRA_MAILBOX_INTERNAL;
+	return ring->owed && le16_to_cpu(reply->opcode) == (ring->opcode | SIDRA_MAILBOX_REPLY) &&
+		le64_to_cpu(reply->cookie) == ring->cookie && !reply->flags &&
+		le32_to_cpu(reply->length) <= sizeof(reply->inline_data) &&
+		le32_to_cpu(reply->status) <= SIDRA_MAILBOX_INTERNAL;
 }
 
 int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg *reply)
@@ -56,7 +57,7 @@ int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg
 	while (ring->taken != index) {
 		sidra_ring_copy_once(&msg,
 				     &ring->memory->replies[ring->taken % SIDRA_RING_ENTRIES]);
-		if (msg.sequence != ring->taken++)
+		if (le32_to_cpu(msg.sequence) != ring->taken++)
 			return -EPROTO;
 		if (sidra_ring_is_event(&msg))	/* this driver handles no events */
 			continue;

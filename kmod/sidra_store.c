@@ -79,8 +79,8 @@ static bool sidra_store_headers_vet(const struct sidra_hw_xbar *headers, u32 cou
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (headers[i].programmed_rows > SIDRA_XBAR_ROWS ||
-		    headers[i].stuck_cells > SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS)
+		if (le16_to_cpu(headers[i].programmed_rows) > SIDRA_XBAR_ROWS ||
+		    le32_to_cpu(headers[i].stuck_cells) > SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS)
 			return false;
 	return true;
 }
@@ -119,6 +119,12 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 	return total * sizeof(*headers);
 }
 
+/* The crossbar of a tile; ~0u: none. */
+static u32 sidra_store_xbar_of(const struct sidra_object *object, u32 tile)
+{
+	return le32_to_cpu(object->tiles[tile]);
+}
+
 /*
  * The grid position of the @at-th tile in the order of allocation. That order is column by column,
  * because the tiles of a column, whose sums are added up, should lie on neighbouring crossbars.
@@ -137,10 +143,11 @@ static u32 sidra_store_tile_at(const struct sidra_object *object, u32 at)
  */
 static u32 sidra_store_run_at(const struct sidra_object *object, u32 at, u32 most)
 {
-	u32 first = object->tiles[sidra_store_tile_at(object, at)], length = 1;
+	u32 first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at)), length = 1;
 
 	while (at + length < object->tile_count && length < most &&
-	       object->tiles[sidra_store_tile_at(object, at + length)] == first + length)
+	       sidra_store_xbar_of(object, sidra_store_tile_at(object, at + length)) ==
+		       first + length)
 		length++;
 	return length;
 }
@@ -151,7 +158,7 @@ static int sidra_store_erase_object(struct sidra_device *sdev, const struct sidr
 	int ret;
 
 	for (at = 0; at < object->tile_count; at += length) {
-		u32 first = object->tiles[sidra_store_tile_at(object, at)];
+		u32 first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at));
 
 		if (first == ~0u) {	/* the object is damaged: this crossbar was not found */
 			length = 1;
@@ -237,13 +244,14 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 	object->cols = cols;
 	object->encoding = encoding;
 	object->tile_count = sidra_tile_count(rows, cols, encoding);
-	object->tiles = dma_alloc_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32),
+	object->tiles = dma_alloc_coherent(sdev->drm.dev,
+					   (size_t)object->tile_count * sizeof(*object->tiles),
 					   &object->tiles_bus, GFP_KERNEL_ACCOUNT);
 	if (!object->tiles) {
 		kfree(object);
 		return NULL;
 	}
-	memset(object->tiles, 0xff, (size_t)object->tile_count * sizeof(u32));
+	memset(object->tiles, 0xff, (size_t)object->tile_count * sizeof(*object->tiles));
 	list_add_tail(&object->link, &sdev->store.objects);
 	return object;
 }
@@ -251,7 +259,8 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 static void sidra_store_free_tiles(struct sidra_device *sdev, struct sidra_object *object)
 {
 	if (object->tiles)
-		dma_free_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32),
+		dma_free_coherent(sdev->drm.dev,
+				  (size_t)object->tile_count * sizeof(*object->tiles),
 				  object->tiles, object->tiles_bus);
 	object->tiles = NULL;
 }
@@ -288,16 +297,17 @@ static void sidra_store_end_object(struct sidra_device *sdev, struct sidra_objec
 {
 	bool erased = !object->gone && !sidra_store_erase_object(sdev, object);
 	struct sidra_store *store = &sdev->store;
-	u32 i;
+	u32 i, xbar;
 
 	guard(mutex)(&store->lock);
 	for (i = 0; !object->gone && i < object->tile_count; i++) {
-		if (object->tiles[i] == ~0u)
+		xbar = sidra_store_xbar_of(object, i);
+		if (xbar == ~0u)
 			continue;
 		if (erased)
-			sidra_xbars_free(&store->xbars, &object->tiles[i], 1);
+			sidra_xbars_free(&store->xbars, &xbar, 1);
 		else
-			sidra_store_mark_unerased(store, object->tiles[i]);
+			sidra_store_mark_unerased(store, xbar);
 	}
 	sidra_store_free_object(sdev, object);
 }
@@ -314,7 +324,7 @@ static int sidra_store_take_free(struct sidra_store *store, struct sidra_object 
 		return -ENOMEM;
 	ret = sidra_xbars_alloc(&store->xbars, object->tile_count, list);
 	for (i = 0; !ret && i < object->tile_count; i++)
-		object->tiles[sidra_store_tile_at(object, i)] = list[i];
+		object->tiles[sidra_store_tile_at(object, i)] = cpu_to_le32(list[i]);
 	return ret;
 }
 
@@ -322,9 +332,10 @@ static int sidra_store_take_wanted(struct sidra_store *store, struct sidra_objec
 				   const u32 *wanted)
 {
 	int ret = sidra_xbars_reserve(&store->xbars, wanted, object->tile_count);
+	u32 i;
 
-	if (!ret)
-		memcpy(object->tiles, wanted, (size_t)object->tile_count * sizeof(u32));
+	for (i = 0; !ret && i < object->tile_count; i++)
+		object->tiles[i] = cpu_to_le32(wanted[i]);
 	return ret;
 }
 
@@ -416,26 +427,27 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
 			 u32 *total)
 {
 	const struct sidra_hw_xbar *headers;
-	u32 at, length, i;
+	u32 at, length, first, i;
 	int ret;
 
 	*programmed = 0;
 	*total = 0;
 	for (at = 0; at < object->tile_count; at += length) {
 		length = sidra_store_run_at(object, at, HEADERS_MAX);
+		first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at));
 		CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
 		if (held.error)
 			return held.error;
-		ret = sidra_store_read_headers(sdev, object->tiles[sidra_store_tile_at(object, at)],
-					       length, &headers);
+		ret = sidra_store_read_headers(sdev, first, length, &headers);
 		if (ret)
 			return ret;
 		for (i = 0; i < length; i++) {
 			u32 rows = sidra_store_rows_of(object, sidra_store_tile_at(object, at + i));
 
 			*total += rows;
-			if (headers[i].uid == object->uid)
-				*programmed += min_t(u32, headers[i].programmed_rows, rows);
+			if (le64_to_cpu(headers[i].uid) == object->uid)
+				*programmed += min_t(u32, le16_to_cpu(headers[i].programmed_rows),
+						     rows);
 		}
 	}
 	return 0;
@@ -450,7 +462,7 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 	if (held.error)
 		return held.error;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
-	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile],
+	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, sidra_store_xbar_of(object, tile),
 				 sdev->chip.bounce_bus, 1);
 	if (ret)
 		return ret;
@@ -479,12 +491,12 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 		return ret;
 	if (programmed != total)
 		return -ENODATA;
-	entry->uid = object->uid;
-	entry->owner = user->uid;
-	entry->rows = object->rows;
-	entry->cols = object->cols;
-	entry->encoding = object->encoding;
-	entry->tile_count = object->tile_count;
+	entry->uid = cpu_to_le64(object->uid);
+	entry->owner = cpu_to_le32(user->uid);
+	entry->rows = cpu_to_le32(object->rows);
+	entry->cols = cpu_to_le32(object->cols);
+	entry->encoding = cpu_to_le32(object->encoding);
+	entry->tile_count = cpu_to_le32(object->tile_count);
 	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	if (ret)
 		return ret;
@@ -510,12 +522,13 @@ static int sidra_store_find_visible(const struct sidra_nvm *nvm, u32 owner, cons
 /* Returns a copy of what is kept with an entry. */
 static void *sidra_store_read_data(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
 {
-	void *data = kvmalloc(entry->data_size ?: 1, GFP_KERNEL_ACCOUNT);
+	u64 size = le64_to_cpu(entry->data_size);
+	void *data = kvmalloc(size ?: 1, GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!data)
 		return ERR_PTR(-ENOMEM);
-	ret = sidra_store_nvm_read(sdev, entry->data_offset, data, entry->data_size);
+	ret = sidra_store_nvm_read(sdev, le64_to_cpu(entry->data_offset), data, size);
 	if (!ret)
 		return data;
 	kvfree(data);
@@ -537,7 +550,7 @@ static int sidra_store_take_named(struct sidra_store *store, u32 owner, const ch
 		return number;
 	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user))
 		return -EACCES;
-	*object = sidra_store_find_object(store, store->nvm.entries[number].uid);
+	*object = sidra_store_find_object(store, le64_to_cpu(store->nvm.entries[number].uid));
 	if (!*object || (*object)->damaged)
 		return -EIO;
 	(*object)->handles++;
@@ -562,7 +575,7 @@ int sidra_store_open(struct sidra_device *sdev, u32 owner, const char *name, u32
 		sidra_store_put_handle(sdev, *object);
 		return PTR_ERR(*data);
 	}
-	*size = store->nvm.entries[number].data_size;
+	*size = le64_to_cpu(store->nvm.entries[number].data_size);
 	return 0;
 }
 
@@ -580,7 +593,7 @@ static int sidra_store_find_own(struct sidra_store *store, u32 owner, const char
 		return number;
 	if (!user->admin && user->uid != owner)
 		return -EACCES;
-	*object = sidra_store_find_object(store, store->nvm.entries[number].uid);
+	*object = sidra_store_find_object(store, le64_to_cpu(store->nvm.entries[number].uid));
 	if (evict && *object && ((*object)->handles || (*object)->descriptors))
 		return -EBUSY;
 	return number;
@@ -620,7 +633,7 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 	struct sidra_store *store = &sdev->store;
 	const struct sidra_hw_xbar *headers;
 	struct sidra_object *object;
-	u32 first, count, i;
+	u32 first, count, tile, i;
 	int ret;
 
 	for (first = 0; first < store->xbars.total; first += count) {
@@ -632,10 +645,11 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 		for (i = 0; i < count; i++) {
 			if (!headers[i].uid)
 				continue;
-			object = sidra_store_find_object(store, headers[i].uid);
-			if (object && headers[i].tile < object->tile_count &&
-			    object->tiles[headers[i].tile] == ~0u)
-				object->tiles[headers[i].tile] = first + i;
+			object = sidra_store_find_object(store, le64_to_cpu(headers[i].uid));
+			tile = le32_to_cpu(headers[i].tile);
+			if (object && tile < object->tile_count &&
+			    sidra_store_xbar_of(object, tile) == ~0u)
+				object->tiles[tile] = cpu_to_le32(first + i);
 			else
 				sidra_store_mark_unerased(store, first + i);
 		}
@@ -646,17 +660,19 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 /* Charges the owner for an entry of the directory and its crossbars. */
 static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
 {
-	struct sidra_user *user = sidra_user_get(sdev, entry->owner);
+	u32 tile_count = le32_to_cpu(entry->tile_count);
+	struct sidra_user *user = sidra_user_get(sdev, le32_to_cpu(entry->owner));
 	int ret = 0;
 
 	if (!user)
 		return -ENOMEM;
 	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
-	if (entry->tile_count <= sdev->store.xbars.total) {
-		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
-		if (!sidra_store_alloc_object(sdev, user, entry->uid, entry->rows, entry->cols,
-					      entry->encoding)) {
-			sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, entry->tile_count);
+	if (tile_count <= sdev->store.xbars.total) {
+		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, tile_count);
+		if (!sidra_store_alloc_object(sdev, user, le64_to_cpu(entry->uid),
+					      le32_to_cpu(entry->rows), le32_to_cpu(entry->cols),
+					      le32_to_cpu(entry->encoding))) {
+			sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, tile_count);
 			ret = -ENOMEM;
 		}
 	}
@@ -668,7 +684,7 @@ static int sidra_store_load(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 	struct sidra_object *object;
-	u32 i;
+	u32 i, xbar;
 	int ret;
 
 	if (sidra_nvm_fresh(&store->nvm))
@@ -685,10 +701,11 @@ static int sidra_store_load(struct sidra_device *sdev)
 		return ret;
 	list_for_each_entry(object, &store->objects, link) {
 		for (i = 0; i < object->tile_count; i++) {
-			if (object->tiles[i] == ~0u)
+			xbar = sidra_store_xbar_of(object, i);
+			if (xbar == ~0u)
 				object->damaged = true;
 			else
-				sidra_xbars_reserve(&store->xbars, &object->tiles[i], 1);
+				sidra_xbars_reserve(&store->xbars, &xbar, 1);
 		}
 	}
 	return 0;
@@ -726,7 +743,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 		return;	/* never initialised */
 	for (i = 0; store->nvm.entries && i < SIDRA_NVM_ENTRIES; i++)
 		if (store->nvm.entries[i].uid)
-			sidra_user_forget_name(sdev, store->nvm.entries[i].owner);
+			sidra_user_forget_name(sdev, le32_to_cpu(store->nvm.entries[i].owner));
 	list_for_each_entry_safe(object, next, &store->objects, link) {
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 		object->user = NULL;

@@ -39,7 +39,7 @@ struct sidra_object {
 	u64 uid;
 	u32 rows, cols, encoding;
 	u32 tile_count;
-	u32 *tiles;
+	__le32 *tiles;
 	dma_addr_t tiles_bus;
 	u32 handles;
 	u32 descriptors;

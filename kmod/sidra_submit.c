@@ -188,7 +188,7 @@ static void sidra_submit_publish(struct sidra_queue *queue)
 	if (target == queue->published)
 		return;
 	dma_wmb();	/* packets before the index */
-	WRITE_ONCE(*queue->index, target);
+	WRITE_ONCE(*queue->index, cpu_to_le64(target));
 	queue->published = target;
 	wmb();		/* the index before the doorbell */
 	trace_sidra_doorbell(queue->sdev->ordinal, queue->slot, queue->number, target);

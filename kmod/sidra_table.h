@@ -8,7 +8,7 @@
 /* Writes an entry in 64-bit words. The word with the VALID flag is written last. */
 void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset);
 
-static inline void sidra_entry_revoke(u32 *flags)
+static inline void sidra_entry_revoke(__le32 *flags)
 {
 	WRITE_ONCE(*flags, 0);
 }

@@ -17,7 +17,7 @@ int sidra_reachable(struct sidra_device *sdev)
 
 static int sidra_telemetry_read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
-	u64 *words = (u64 *)page;
+	__le64 *words = (__le64 *)page;
 	int ret = sidra_reachable(sdev);
 	unsigned int i;
 
@@ -25,13 +25,15 @@ static int sidra_telemetry_read_page(struct sidra_device *sdev, struct sidra_tel
 	if (ret)
 		return ret;
 	for (i = 0; i < sizeof(*page) / sizeof(*words); i++)
-		words[i] = sidra_read64(sdev, SIDRA_BAR_TELEMETRY + i * sizeof(*words));
+		words[i] = cpu_to_le64(sidra_read64(sdev,
+						    SIDRA_BAR_TELEMETRY + i * sizeof(*words)));
 	if (!sidra_chip_answers(sdev))
 		return -ENODEV;	/* the link was lost meanwhile */
-	if (page->magic != SIDRA_TELEMETRY_MAGIC || page->version != SIDRA_TELEMETRY_VERSION ||
-	    page->size < sizeof(*page))
+	if (page->magic != cpu_to_le32(SIDRA_TELEMETRY_MAGIC) ||
+	    page->version != cpu_to_le16(SIDRA_TELEMETRY_VERSION) ||
+	    le16_to_cpu(page->size) < sizeof(*page))
 		return -ENODEV;	/* not a page of this format */
-	page->size = sizeof(*page);
+	page->size = cpu_to_le16(sizeof(*page));
 	return 0;
 }
 

@@ -104,21 +104,21 @@ static int sidra_update_check(struct sidra_device *sdev, const struct firmware *
 static int sidra_update_status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *msg,
 				  int ret, const char *what)
 {
-	if (!ret && msg->status == SIDRA_MAILBOX_OK)
+	if (!ret && msg->status == cpu_to_le32(SIDRA_MAILBOX_OK))
 		return 0;
 	drm_err(&sdev->drm, "%s: not stored: %s failed (error %d, status %u)\n", IMAGE_NAME, what,
-		ret, ret ? 0 : msg->status);
+		ret, ret ? 0 : le32_to_cpu(msg->status));
 	return ret ?: -EIO;
 }
 
 /* Reads the build id of the running firmware; zeros if it is too old to know. */
 static int sidra_update_ask_build(struct sidra_device *sdev, u8 *build_id)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_BUILD };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_FW_BUILD) };
 	int ret = sidra_mailbox_call(sdev, &msg);
 
 	memset(build_id, 0, BUILD_ID_SIZE);
-	if (!ret && msg.status == SIDRA_MAILBOX_UNSUPPORTED)
+	if (!ret && msg.status == cpu_to_le32(SIDRA_MAILBOX_UNSUPPORTED))
 		return 0;
 	ret = sidra_update_status_of(sdev, &msg, ret, "FW_BUILD");
 	if (!ret)
@@ -141,16 +141,16 @@ static bool sidra_update_runs(struct sidra_device *sdev, const struct sidra_fw_h
 
 int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_INFO };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_FW_INFO) };
 	int ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
 
-	slots->active = lower_32_bits(msg.inline_data[0]);
-	slots->trial = upper_32_bits(msg.inline_data[0]);
-	slots->running = lower_32_bits(msg.inline_data[1]);
-	slots->starts = upper_32_bits(msg.inline_data[1]) & 0xffff;
-	slots->failed = (upper_32_bits(msg.inline_data[1]) >> 16) - 1;
-	slots->version = lower_32_bits(msg.inline_data[2]);
-	slots->lowest = upper_32_bits(msg.inline_data[2]);
+	slots->active = sidra_mailbox_low(&msg, 0);
+	slots->trial = sidra_mailbox_high(&msg, 0);
+	slots->running = sidra_mailbox_low(&msg, 1);
+	slots->starts = sidra_mailbox_high(&msg, 1) & 0xffff;
+	slots->failed = (sidra_mailbox_high(&msg, 1) >> 16) - 1;
+	slots->version = sidra_mailbox_low(&msg, 2);
+	slots->lowest = sidra_mailbox_high(&msg, 2);
 	return ret;
 }
 
@@ -161,16 +161,16 @@ int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 static int sidra_update_send(struct sidra_device *sdev, const struct firmware *file, u32 *slot)
 {
 	struct sidra_mailbox_msg begin = {
-		.opcode = SIDRA_MAILBOX_FW_BEGIN,
-		.length = sizeof(begin.inline_data[0]),
-		.inline_data = { file->size },
+		.opcode = cpu_to_le16(SIDRA_MAILBOX_FW_BEGIN),
+		.length = cpu_to_le32(sizeof(begin.inline_data[0])),
+		.inline_data = { cpu_to_le64(file->size) },
 	};
 	unsigned long end = jiffies + msecs_to_jiffies(SEND_MS);
 	size_t offset, piece;
 	int ret;
 
 	ret = sidra_mailbox_call(sdev, &begin);
-	if (!ret && begin.status == SIDRA_MAILBOX_BAD_ARGUMENT) {
+	if (!ret && begin.status == cpu_to_le32(SIDRA_MAILBOX_BAD_ARGUMENT)) {
 		drm_err(&sdev->drm, "%s: not stored: %zu bytes do not fit in a slot of the chip\n",
 			IMAGE_NAME, file->size);
 		return -EFBIG;
@@ -178,13 +178,13 @@ static int sidra_update_send(struct sidra_device *sdev, const struct firmware *f
 	ret = sidra_update_status_of(sdev, &begin, ret, "FW_BEGIN");
 	if (ret)
 		return ret;
-	*slot = lower_32_bits(begin.inline_data[0]);
-	piece = min_t(u64, begin.inline_data[1], SIDRA_MAILBOX_PAYLOAD);
+	*slot = sidra_mailbox_low(&begin, 0);
+	piece = min_t(u64, sidra_mailbox_word(&begin, 1), SIDRA_MAILBOX_PAYLOAD);
 	if (!piece)
 		return sidra_update_status_of(sdev, &begin, -EPROTO, "FW_BEGIN");
 	for (offset = 0; offset < file->size; offset += piece) {
-		struct sidra_mailbox_msg data = { .opcode = SIDRA_MAILBOX_FW_DATA,
-						  .inline_data = { offset } };
+		struct sidra_mailbox_msg data = { .opcode = cpu_to_le16(SIDRA_MAILBOX_FW_DATA),
+						  .inline_data = { cpu_to_le64(offset) } };
 
 		if (time_after(jiffies, end))
 			return sidra_update_status_of(sdev, &data, -ETIMEDOUT, "FW_DATA");
@@ -200,14 +200,15 @@ static int sidra_update_send(struct sidra_device *sdev, const struct firmware *f
 static int sidra_update_commit(struct sidra_device *sdev)
 {
 	struct sidra_mailbox_msg msg = {
-		.opcode = SIDRA_MAILBOX_FW_COMMIT,
-		.length = sizeof(msg.inline_data[0]),
-		.inline_data = { 1 },	/* try it at the next start */
+		.opcode = cpu_to_le16(SIDRA_MAILBOX_FW_COMMIT),
+		.length = cpu_to_le32(sizeof(msg.inline_data[0])),
+		.inline_data = { cpu_to_le64(1) },	/* try it at the next start */
 	};
 	int ret = sidra_mailbox_call(sdev, &msg);
 
-	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT && lower_32_bits(msg.inline_data[0]))
-		return sidra_update_refuse(sdev, "the chip", lower_32_bits(msg.inline_data[0]), "");
+	if (!ret && msg.status == cpu_to_le32(SIDRA_MAILBOX_BAD_ARGUMENT) &&
+	    sidra_mailbox_low(&msg, 0))
+		return sidra_update_refuse(sdev, "the chip", sidra_mailbox_low(&msg, 0), "");
 	return sidra_update_status_of(sdev, &msg, ret, "FW_COMMIT");
 }
 
@@ -251,14 +252,14 @@ static int sidra_update_update(struct sidra_device *sdev, const struct firmware 
 
 int sidra_slots_activate(struct sidra_device *sdev, u32 *slot)
 {
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_ACTIVATE };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_FW_ACTIVATE) };
 	int ret;
 
 	CLASS(sidra_mutex, held)(&sdev->firmware.update_lock);
 	ret = held.error ?: sidra_mailbox_call(sdev, &msg);
-	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT)
+	if (!ret && msg.status == cpu_to_le32(SIDRA_MAILBOX_BAD_ARGUMENT))
 		ret = -ENODATA;
-	*slot = lower_32_bits(msg.inline_data[0]);
+	*slot = sidra_mailbox_low(&msg, 0);
 	return ret ?: sidra_mailbox_error(&msg);
 }
 

@@ -5,7 +5,7 @@
 
 #include "sidra_usage.h"
 
-static u64 *sidra_usage_counter(struct sidra_queue_state *state, unsigned int number)
+static __le64 *sidra_usage_counter(struct sidra_queue_state *state, unsigned int number)
 {
 	switch (number) {
 	case SIDRA_USED_DEVICE_PS:
@@ -29,7 +29,8 @@ static void sidra_usage_update_seen(struct sidra_use *use)
 
 	lockdep_assert_held(&use->account->lock);
 	for (i = 0; i < SIDRA_USED_COUNT; i++)
-		use->seen[i] = max(use->seen[i], READ_ONCE(*sidra_usage_counter(use->state, i)));
+		use->seen[i] = max(use->seen[i],
+				   le64_to_cpu(READ_ONCE(*sidra_usage_counter(use->state, i))));
 }
 
 void sidra_account_init(struct sidra_account *account)

@@ -35,7 +35,7 @@ static bool sidra_watch_has_work(struct sidra_queue *queue)
 static bool sidra_watch_stands_still(struct sidra_queue *queue)
 {
 	struct sidra_queue_watch *watch = &queue->watch;
-	u64 progress = READ_ONCE(queue->timeline.state->progress);
+	u64 progress = le64_to_cpu(READ_ONCE(queue->timeline.state->progress));
 
 	if (sidra_watch_has_work(queue) && progress == watch->progress)
 		return true;

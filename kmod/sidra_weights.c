@@ -83,13 +83,14 @@ static int sidra_weights_install(struct sidra_ctx *ctx, struct sidra_object *obj
 				 u32 *index)
 {
 	struct sidra_hw_weights entry = {
-		.uid = object->uid,
-		.tiles = object->tiles_bus,
-		.rows = object->rows,
-		.cols = object->cols,
-		.tile_count = object->tile_count,
-		.flags = SIDRA_HW_WEIGHTS_VALID | sidra_weights_hardware_rights(rights),
-		.encoding = object->encoding,
+		.uid = cpu_to_le64(object->uid),
+		.tiles = cpu_to_le64(object->tiles_bus),
+		.rows = cpu_to_le32(object->rows),
+		.cols = cpu_to_le32(object->cols),
+		.tile_count = cpu_to_le32(object->tile_count),
+		.flags = cpu_to_le32(SIDRA_HW_WEIGHTS_VALID |
+				     sidra_weights_hardware_rights(rights)),
+		.encoding = cpu_to_le32(object->encoding),
 	};
 	struct sidra_weights_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 	int ret = handle ? 0 : -ENOMEM;
@@ -310,8 +311,8 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	uuid_gen(&uuid);
 	export_uuid(entry.uuid, &uuid);
 	memcpy(entry.hash, args->hash, sizeof(entry.hash));
-	entry.mode = args->mode;
-	entry.created_s = ktime_get_real_seconds();
+	entry.mode = cpu_to_le32(args->mode);
+	entry.created_s = cpu_to_le64(ktime_get_real_seconds());
 
 	CLASS(sidra_call, call)(sdev, &ctx->lock);
 	if (call.error)
@@ -613,7 +614,7 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct drm_file *fi
 				      struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
 {
 	struct sidra_weights_handle *handle;
-	u32 count;
+	u32 count, i;
 	int ret;
 
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
@@ -630,8 +631,12 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct drm_file *fi
 				   &args->total_rows);
 	if (ret || !args->xbar_ids)
 		return ret;
-	*ids = kvmemdup(handle->object->tiles, (size_t)count * sizeof(**ids), GFP_KERNEL_ACCOUNT);
-	return *ids ? 0 : -ENOMEM;
+	*ids = kvmalloc_array(count, sizeof(**ids), GFP_KERNEL_ACCOUNT);
+	if (!*ids)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		(*ids)[i] = le32_to_cpu(handle->object->tiles[i]);
+	return 0;
 }
 
 int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -673,17 +678,19 @@ static void sidra_weights_fill_entry(const struct sidra_nvm_entry *from,
 				     const struct sidra_nvm_user *user,
 				     struct sidra_weights_entry *to)
 {
+	kuid_t owner = make_kuid(&init_user_ns, le32_to_cpu(from->owner));
+
 	*to = (struct sidra_weights_entry){
-		.uid = from->uid,
-		.owner = from_kuid_munged(current_user_ns(), make_kuid(&init_user_ns, from->owner)),
-		.mode = from->mode,
+		.uid = le64_to_cpu(from->uid),
+		.owner = from_kuid_munged(current_user_ns(), owner),
+		.mode = le32_to_cpu(from->mode),
 		.rights = sidra_nvm_rights(from, user),
-		.rows = from->rows,
-		.cols = from->cols,
-		.encoding = from->encoding,
-		.xbars = from->tile_count,
-		.data_size = from->data_size,
-		.created_s = from->created_s,
+		.rows = le32_to_cpu(from->rows),
+		.cols = le32_to_cpu(from->cols),
+		.encoding = le32_to_cpu(from->encoding),
+		.xbars = le32_to_cpu(from->tile_count),
+		.data_size = le64_to_cpu(from->data_size),
+		.created_s = le64_to_cpu(from->created_s),
 	};
 	memcpy(to->uuid, from->uuid, sizeof(to->uuid));
 	memcpy(to->hash, from->hash, sizeof(to->hash));

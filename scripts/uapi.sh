@@ -12,6 +12,9 @@ for tool in abidw abidiff gcc; do
     command -v $tool >/dev/null || { echo "uapi: $tool is not here (Debian: abigail-tools, gcc)" >&2; exit 1; }
 done
 
+# The names of little-endian types are no part of a contract. abidiff would see less behind a type whose name has changed, such as a sign.
+types=(-Dsidra_le16=uint16_t -Dsidra_le32=uint32_t -Dsidra_le64=uint64_t -Dsidra_les16=int16_t -Dsidra_les32=int32_t)
+
 # Writes the state of a contract. A variable references all that its headers define, because debug information contains only used types. It
 # has no macros, so enums contain their values; one for each number, also for that of an enumerator, because abidiff does not see that an
 # enumerator gets the value that another one of its enum has or had.
@@ -31,7 +34,7 @@ state() { # headers...; the result is $folder/uapi.abi
         for number in "${numbers[@]}"; do echo "    enum number_$number number_$number;"; done
         echo "} sidra_uapi;"
     } >"$folder/uapi.c"
-    gcc -std=gnu11 -g -shared -fPIC -I uapi -o "$folder/uapi.so" "$folder/uapi.c" || return
+    gcc -std=gnu11 "${types[@]}" -g -shared -fPIC -I uapi -o "$folder/uapi.so" "$folder/uapi.c" || return
     abidw --no-corpus-path --no-comp-dir-path --no-show-locs --out-file "$folder/uapi.abi" "$folder/uapi.so" || return
     sed -i "s|$folder/||" "$folder/uapi.abi" # remove the path of the temporary folder
 }

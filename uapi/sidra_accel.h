@@ -4,7 +4,8 @@
  * process.
  *
  * Rules, enforced by the driver
- * - Fixed-width fields, 8-byte aligned structs without holes; no unions.
+ * - Fixed-width fields, 8-byte aligned structs without holes; no unions. The byte order is that of
+ *   the machine, except in packets and in struct sidra_fault, which are as the chip has them.
  * - The driver reads fields marked "in", and writes fields marked "out" (zero on failure where
  *   nothing else is said); "inout" is both. Pads, reserved fields and unknown flags must be zero;
  *   otherwise calls fail with -EINVAL.

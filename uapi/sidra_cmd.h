@@ -26,10 +26,25 @@
 #ifndef SIDRA_CMD_H
 #define SIDRA_CMD_H
 
+/*
+ * Numbers in memory that the chip accesses. In the kernel they are types of their own, whose byte
+ * order sparse checks; elsewhere they are those of C, because firmware, model and libsidra are for
+ * little-endian machines only.
+ */
 #ifdef __KERNEL__
 #include <linux/types.h>
+typedef __le16 sidra_le16;
+typedef __le32 sidra_le32;
+typedef __le64 sidra_le64;
+typedef __le16 sidra_les16;	/* signed, once its bytes are in order */
+typedef __le32 sidra_les32;
 #else
 #include <stdint.h>
+typedef uint16_t sidra_le16;
+typedef uint32_t sidra_le32;
+typedef uint64_t sidra_le64;
+typedef int16_t sidra_les16;
+typedef int32_t sidra_les32;
 #endif
 
 #ifdef __cplusplus
@@ -101,10 +116,10 @@ enum sidra_cmd_type {
  * @cookie: not interpreted; returned in the packet's report and in a fault record
  */
 struct sidra_cmd_header {
-	uint8_t  opcode;
-	uint8_t  flags;
-	uint16_t pad;
-	uint32_t cookie;
+	uint8_t    opcode;
+	uint8_t    flags;
+	sidra_le16 pad;
+	sidra_le32 cookie;
 };
 
 /**
@@ -118,7 +133,7 @@ struct sidra_cmd_header {
  */
 struct sidra_cmd_nop {
 	struct sidra_cmd_header hdr;
-	uint64_t reserved[7];
+	sidra_le64 reserved[7];
 };
 
 /* Flags of SEM_WAIT. */
@@ -154,11 +169,11 @@ struct sidra_cmd_nop {
  */
 struct sidra_cmd_sem {
 	struct sidra_cmd_header hdr;
-	uint64_t addr;
-	uint64_t value;
-	uint32_t queue;
-	uint32_t epoch;
-	uint64_t reserved[4];
+	sidra_le64 addr;
+	sidra_le64 value;
+	sidra_le32 queue;
+	sidra_le32 epoch;
+	sidra_le64 reserved[4];
 };
 
 /**
@@ -169,8 +184,8 @@ struct sidra_cmd_sem {
  */
 struct sidra_cmd_timestamp {
 	struct sidra_cmd_header hdr;
-	uint64_t addr;
-	uint64_t reserved[6];
+	sidra_le64 addr;
+	sidra_le64 reserved[6];
 };
 
 /**
@@ -182,10 +197,10 @@ struct sidra_cmd_timestamp {
  * @sequence: ring index of the packet, or of the CALL that contains it
  */
 struct sidra_timestamp {
-	uint64_t clock_ns;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint64_t sequence;
+	sidra_le64 clock_ns;
+	sidra_le64 device_ps;
+	sidra_le64 energy_pj;
+	sidra_le64 sequence;
 };
 
 /**
@@ -204,14 +219,14 @@ struct sidra_timestamp {
  */
 struct sidra_cmd_copy {
 	struct sidra_cmd_header hdr;
-	uint64_t dst;
-	uint64_t src;
-	uint64_t row_bytes;
-	uint32_t rows;
-	uint32_t pad;
-	uint64_t dst_stride;
-	uint64_t src_stride;
-	uint64_t reserved;
+	sidra_le64 dst;
+	sidra_le64 src;
+	sidra_le64 row_bytes;
+	sidra_le32 rows;
+	sidra_le32 pad;
+	sidra_le64 dst_stride;
+	sidra_le64 src_stride;
+	sidra_le64 reserved;
 };
 
 /**
@@ -226,12 +241,12 @@ struct sidra_cmd_copy {
  */
 struct sidra_cmd_fill {
 	struct sidra_cmd_header hdr;
-	uint64_t dst;
-	uint64_t bytes;
-	uint64_t pattern;
-	uint32_t pattern_bytes;
-	uint32_t pad;
-	uint64_t reserved[3];
+	sidra_le64 dst;
+	sidra_le64 bytes;
+	sidra_le64 pattern;
+	sidra_le32 pattern_bytes;
+	sidra_le32 pad;
+	sidra_le64 reserved[3];
 };
 
 /* Field @types of an MVM: input type in the low four bits, output type in the high four. */
@@ -273,22 +288,22 @@ struct sidra_cmd_fill {
  * object meanwhile compute with either range. At level `fast` it has no effect.
  */
 struct sidra_cmd_mvm {
-	uint8_t  opcode;
-	uint8_t  flags;
-	uint8_t  types;
-	uint8_t  out_zero;
-	uint32_t cookie;
-	uint16_t weights;
-	int16_t  in_zero;
-	uint32_t batch;
-	uint64_t in;
-	uint64_t out;
-	uint32_t in_stride;
-	uint32_t out_stride;
-	uint64_t scale;
-	uint64_t bias;
-	uint32_t in_scale;
-	uint32_t out_factor;
+	uint8_t     opcode;
+	uint8_t     flags;
+	uint8_t     types;
+	uint8_t     out_zero;
+	sidra_le32  cookie;
+	sidra_le16  weights;
+	sidra_les16 in_zero;
+	sidra_le32  batch;
+	sidra_le64  in;
+	sidra_le64  out;
+	sidra_le32  in_stride;
+	sidra_le32  out_stride;
+	sidra_le64  scale;
+	sidra_le64  bias;
+	sidra_le32  in_scale;
+	sidra_le32  out_factor;
 };
 
 #define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the range of the ADCs from the input vectors */
@@ -325,14 +340,14 @@ struct sidra_cmd_mvm {
  */
 struct sidra_cmd_weights {
 	struct sidra_cmd_header hdr;
-	uint32_t weights;
-	uint32_t pad;
-	uint32_t row0, rows;
-	uint32_t col0, cols;
-	uint64_t addr;
-	uint32_t stride;
-	uint32_t tolerance_ppm;
-	uint64_t reserved[2];
+	sidra_le32 weights;
+	sidra_le32 pad;
+	sidra_le32 row0, rows;
+	sidra_le32 col0, cols;
+	sidra_le64 addr;
+	sidra_le32 stride;
+	sidra_le32 tolerance_ppm;
+	sidra_le64 reserved[2];
 };
 
 /**
@@ -347,10 +362,10 @@ struct sidra_cmd_weights {
  */
 struct sidra_cmd_call {
 	struct sidra_cmd_header hdr;
-	uint64_t addr;
-	uint32_t count;
-	uint32_t pad;
-	uint64_t reserved[5];
+	sidra_le64 addr;
+	sidra_le32 count;
+	sidra_le32 pad;
+	sidra_le64 reserved[5];
 };
 
 #define SIDRA_CMD_LABEL_TEXT		56u	/* bytes of the text of a LABEL */
@@ -374,11 +389,11 @@ struct sidra_cmd_call {
  * ignores the text, so a program need not send it one.
  */
 struct sidra_cmd_label {
-	uint8_t  opcode;
-	uint8_t  flags;
-	uint16_t weights;
-	uint32_t cookie;
-	char     text[SIDRA_CMD_LABEL_TEXT];
+	uint8_t    opcode;
+	uint8_t    flags;
+	sidra_le16 weights;
+	sidra_le32 cookie;
+	char       text[SIDRA_CMD_LABEL_TEXT];
 };
 
 #define SIDRA_OPERAND_DIMS	4u
@@ -406,15 +421,15 @@ struct sidra_cmd_label {
  * index accumulates.
  */
 struct sidra_operand {
-	uint64_t addr;
-	uint64_t stride[SIDRA_OPERAND_DIMS];
-	uint64_t index;
-	uint32_t extent;
-	uint8_t  type;
-	uint8_t  flags;
-	uint8_t  index_type;
-	uint8_t  pad;
-	uint64_t reserved;
+	sidra_le64 addr;
+	sidra_le64 stride[SIDRA_OPERAND_DIMS];
+	sidra_le64 index;
+	sidra_le32 extent;
+	uint8_t    type;
+	uint8_t    flags;
+	uint8_t    index_type;
+	uint8_t    pad;
+	sidra_le64 reserved;
 };
 
 #define SIDRA_VECTOR_PARAMS	4u
@@ -449,13 +464,13 @@ struct sidra_operand {
  */
 struct sidra_cmd_vector {
 	struct sidra_cmd_header hdr;
-	uint64_t program;
-	uint64_t operands;
-	uint32_t size[SIDRA_OPERAND_DIMS];
-	uint32_t param[SIDRA_VECTOR_PARAMS];
-	uint16_t instructions;
-	uint16_t operand_count;
-	uint32_t reserved;
+	sidra_le64 program;
+	sidra_le64 operands;
+	sidra_le32 size[SIDRA_OPERAND_DIMS];
+	sidra_le32 param[SIDRA_VECTOR_PARAMS];
+	sidra_le16 instructions;
+	sidra_le16 operand_count;
+	sidra_le32 reserved;
 };
 
 /*
@@ -505,13 +520,13 @@ struct sidra_cmd_vector {
  */
 struct sidra_cmd_matmul {
 	struct sidra_cmd_header hdr;
-	uint64_t program;
-	uint64_t operands;
-	uint32_t m, n, k;
-	uint32_t batch[SIDRA_MATMUL_BATCH_DIMS];
-	uint32_t param[SIDRA_VECTOR_PARAMS];
-	uint16_t instructions;
-	uint16_t operand_count;
+	sidra_le64 program;
+	sidra_le64 operands;
+	sidra_le32 m, n, k;
+	sidra_le32 batch[SIDRA_MATMUL_BATCH_DIMS];
+	sidra_le32 param[SIDRA_VECTOR_PARAMS];
+	sidra_le16 instructions;
+	sidra_le16 operand_count;
 };
 
 #define SIDRA_PATTERN_DIMS		3u
@@ -549,17 +564,17 @@ struct sidra_cmd_matmul {
  * may be 0, or less than what they step over, because this memory is only read.
  */
 struct sidra_pattern {
-	uint64_t addr;
-	uint64_t image_stride, row_stride, pixel_stride;
-	uint32_t height, width;
-	uint16_t kernel_h, kernel_w;
-	uint16_t stride_h, stride_w;
-	uint16_t pad_h, pad_w;
-	uint16_t dilation_h, dilation_w;
-	uint32_t channels;
-	uint8_t  type;
-	uint8_t  codes;
-	int16_t  zero;
+	sidra_le64  addr;
+	sidra_le64  image_stride, row_stride, pixel_stride;
+	sidra_le32  height, width;
+	sidra_le16  kernel_h, kernel_w;
+	sidra_le16  stride_h, stride_w;
+	sidra_le16  pad_h, pad_w;
+	sidra_le16  dilation_h, dilation_w;
+	sidra_le32  channels;
+	uint8_t     type;
+	uint8_t     codes;
+	sidra_les16 zero;
 };
 
 #define SIDRA_LAYER_ROWS_MAX	(1u << 24)
@@ -605,19 +620,19 @@ struct sidra_pattern {
  * SIDRA_LAYER_ROW_COST_MAX. CALIBRATE, and what a weights object needs, are as in an MVM.
  */
 struct sidra_cmd_layer {
-	uint8_t  opcode;
-	uint8_t  flags;
-	uint16_t weights;
-	uint32_t cookie;
-	uint64_t program;
-	uint64_t operands;
-	uint64_t pattern;
-	uint32_t size[SIDRA_PATTERN_DIMS];
-	uint32_t param[SIDRA_VECTOR_PARAMS];
-	uint8_t  prologue;
-	uint8_t  epilogue;
-	uint8_t  operand_count;
-	uint8_t  pad;
+	uint8_t    opcode;
+	uint8_t    flags;
+	sidra_le16 weights;
+	sidra_le32 cookie;
+	sidra_le64 program;
+	sidra_le64 operands;
+	sidra_le64 pattern;
+	sidra_le32 size[SIDRA_PATTERN_DIMS];
+	sidra_le32 param[SIDRA_VECTOR_PARAMS];
+	uint8_t    prologue;
+	uint8_t    epilogue;
+	uint8_t    operand_count;
+	uint8_t    pad;
 };
 
 /**
@@ -657,12 +672,12 @@ enum sidra_pool_op {
  */
 struct sidra_cmd_pool {
 	struct sidra_cmd_header hdr;
-	uint64_t pattern;
-	uint64_t out;
-	uint64_t out_stride[SIDRA_PATTERN_DIMS];
-	uint32_t size[SIDRA_PATTERN_DIMS];
-	uint8_t  op;
-	uint8_t  pad[3];
+	sidra_le64 pattern;
+	sidra_le64 out;
+	sidra_le64 out_stride[SIDRA_PATTERN_DIMS];
+	sidra_le32 size[SIDRA_PATTERN_DIMS];
+	uint8_t    op;
+	uint8_t    pad[3];
 };
 
 #define SIDRA_SORT_ROWS_MAX	(1u << 24)
@@ -695,21 +710,21 @@ struct sidra_cmd_pool {
  * last byte of another output or of the input.
  */
 struct sidra_cmd_sort {
-	uint8_t  opcode;
-	uint8_t  flags;
-	uint8_t  type;
-	uint8_t  index_type;
-	uint32_t cookie;
-	uint64_t in;
-	uint64_t values;
-	uint64_t indices;
-	uint32_t in_stride;
-	uint32_t values_stride;
-	uint32_t indices_stride;
-	uint32_t rows;
-	uint32_t cols;
-	uint32_t count;
-	uint64_t reserved;
+	uint8_t    opcode;
+	uint8_t    flags;
+	uint8_t    type;
+	uint8_t    index_type;
+	sidra_le32 cookie;
+	sidra_le64 in;
+	sidra_le64 values;
+	sidra_le64 indices;
+	sidra_le32 in_stride;
+	sidra_le32 values_stride;
+	sidra_le32 indices_stride;
+	sidra_le32 rows;
+	sidra_le32 cols;
+	sidra_le32 count;
+	sidra_le64 reserved;
 };
 
 /*
@@ -805,7 +820,7 @@ union sidra_cmd {
 	struct sidra_cmd_layer     layer;
 	struct sidra_cmd_pool      pool;
 	struct sidra_cmd_sort      sort;
-	uint64_t                   raw[8];
+	sidra_le64                 raw[8];
 };
 
 /**
@@ -819,12 +834,12 @@ union sidra_cmd {
  * @cause: enum sidra_fault_cause; 0 is success
  */
 struct sidra_report {
-	uint64_t sequence;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint32_t cookie;
-	uint16_t opcode;
-	uint16_t cause;
+	sidra_le64 sequence;
+	sidra_le64 device_ps;
+	sidra_le64 energy_pj;
+	sidra_le32 cookie;
+	sidra_le16 opcode;
+	sidra_le16 cause;
 };
 
 /**

@@ -245,14 +245,14 @@ enum sidra_admin_result {
  * @reserved: zero
  */
 struct sidra_hw_context {
-	uint64_t page_table;
-	uint64_t weights_table;
-	uint64_t queue_table;
-	uint32_t weights_count;
-	uint32_t queue_count;
-	uint32_t generation;
-	uint32_t flags;
-	uint64_t reserved[3];
+	sidra_le64 page_table;
+	sidra_le64 weights_table;
+	sidra_le64 queue_table;
+	sidra_le32 weights_count;
+	sidra_le32 queue_count;
+	sidra_le32 generation;
+	sidra_le32 flags;
+	sidra_le64 reserved[3];
 };
 
 #define SIDRA_HW_QUEUE_VALID		(1u << 0)
@@ -281,18 +281,18 @@ struct sidra_hw_context {
  * @reserved: zero
  */
 struct sidra_hw_queue {
-	uint64_t ring;
-	uint64_t write_index;
-	uint64_t state;
-	uint64_t report;
-	uint64_t start_index;
-	uint32_t generation;
-	uint32_t flags;
-	uint8_t  ring_log2;
-	uint8_t  priority;
-	uint16_t vector;
-	uint32_t epoch;
-	uint64_t reserved;
+	sidra_le64 ring;
+	sidra_le64 write_index;
+	sidra_le64 state;
+	sidra_le64 report;
+	sidra_le64 start_index;
+	sidra_le32 generation;
+	sidra_le32 flags;
+	uint8_t    ring_log2;
+	uint8_t    priority;
+	sidra_le16 vector;
+	sidra_le32 epoch;
+	sidra_le64 reserved;
 };
 
 #define SIDRA_HW_WEIGHTS_VALID		(1u << 0)
@@ -305,9 +305,9 @@ struct sidra_hw_queue {
  * crossbars
  * @uid: identity of the object, never 0, never reused on this array; the chip stores it in the
  *       header of each crossbar it programs
- * @tiles: bus address of uint32_t crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid at
- *         i * columns_of_tiles + j, i over inputs (256 each), j over outputs (128 or 256 each). No
- *         crossbar may occur twice
+ * @tiles: bus address of sidra_le32 crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid
+ *         at i * columns_of_tiles + j, i over inputs (256 each), j over outputs (128 or 256 each).
+ *         No crossbar may occur twice
  * @rows: K, inputs, >= 1
  * @cols: N, outputs, >= 1
  * @tile_count: ceil(K / 256) * ceil(N / 128 or 256)
@@ -319,15 +319,15 @@ struct sidra_hw_queue {
  * crossbar = ((cluster * CUs_per_cluster) + CU) * crossbars_per_CU + crossbar_in_CU.
  */
 struct sidra_hw_weights {
-	uint64_t uid;
-	uint64_t tiles;
-	uint32_t rows;
-	uint32_t cols;
-	uint32_t tile_count;
-	uint32_t flags;
-	uint32_t encoding;
-	uint32_t reserved0;
-	uint64_t reserved1[3];
+	sidra_le64 uid;
+	sidra_le64 tiles;
+	sidra_le32 rows;
+	sidra_le32 cols;
+	sidra_le32 tile_count;
+	sidra_le32 flags;
+	sidra_le32 encoding;
+	sidra_le32 reserved0;
+	sidra_le64 reserved1[3];
 };
 
 /**
@@ -376,29 +376,29 @@ enum sidra_xbar_level {
  * @reserved1: zero
  */
 struct sidra_hw_xbar_report {
-	uint64_t uid;
-	uint32_t tile;
-	uint32_t programs;
-	uint16_t programmed_rows;
-	uint16_t level;
-	uint32_t stuck_cells;
-	uint32_t spare_columns;
-	uint32_t error_ppm;
-	uint32_t drift_ppm;
-	uint32_t bad_cells;
-	uint64_t age_s;
-	uint64_t failed;
-	uint64_t set_pulses;
-	uint64_t reset_pulses;
-	uint64_t reads;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint64_t clipped;
-	uint64_t recovered;
-	uint64_t adc_range;
-	uint64_t reserved0[1];
-	uint64_t arrived[SIDRA_XBAR_TRIES_MAX + 1];
-	uint64_t reserved1[7];
+	sidra_le64 uid;
+	sidra_le32 tile;
+	sidra_le32 programs;
+	sidra_le16 programmed_rows;
+	sidra_le16 level;
+	sidra_le32 stuck_cells;
+	sidra_le32 spare_columns;
+	sidra_le32 error_ppm;
+	sidra_le32 drift_ppm;
+	sidra_le32 bad_cells;
+	sidra_le64 age_s;
+	sidra_le64 failed;
+	sidra_le64 set_pulses;
+	sidra_le64 reset_pulses;
+	sidra_le64 reads;
+	sidra_le64 device_ps;
+	sidra_le64 energy_pj;
+	sidra_le64 clipped;
+	sidra_le64 recovered;
+	sidra_le64 adc_range;
+	sidra_le64 reserved0[1];
+	sidra_le64 arrived[SIDRA_XBAR_TRIES_MAX + 1];
+	sidra_le64 reserved1[7];
 };
 
 /* ---- Page tables ----------------------------------------------------------------------------- */
@@ -517,15 +517,15 @@ enum sidra_mailbox_status {
  * @inline_data: up to 24 bytes of payload
  */
 struct sidra_mailbox_msg {
-	uint16_t opcode;
-	uint16_t flags;
-	uint32_t length;
-	uint32_t sequence;
-	uint32_t status;
-	uint64_t cookie;
-	uint64_t deadline;
-	uint64_t payload;
-	uint64_t inline_data[3];
+	sidra_le16 opcode;
+	sidra_le16 flags;
+	sidra_le32 length;
+	sidra_le32 sequence;
+	sidra_le32 status;
+	sidra_le64 cookie;
+	sidra_le64 deadline;
+	sidra_le64 payload;
+	sidra_le64 inline_data[3];
 };
 
 /* ---- Firmware image -------------------------------------------------------------------------- */
@@ -580,6 +580,10 @@ enum sidra_fw_api {
  * @reserved: zero
  * @reserved1: zero
  * @crc32: CRC-32 of the header with this field zero; detects transfer errors
+ *
+ * This struct and the next one have plain types, because no image is accessed through them:
+ * firmware/image reads and writes its bytes one by one, at any alignment, and gives such a header
+ * to its callers in the byte order of the machine.
  */
 struct sidra_fw_header {
 	uint32_t magic;
@@ -645,10 +649,10 @@ struct sidra_fw_tlv {
  * @reserved: zero
  */
 struct sidra_nvm_super {
-	uint32_t magic;
-	uint32_t version;
-	uint64_t next_uid;
-	uint64_t reserved[30];
+	sidra_le32 magic;
+	sidra_le32 version;
+	sidra_le64 next_uid;
+	sidra_le64 reserved[30];
 };
 
 /**
@@ -669,20 +673,20 @@ struct sidra_nvm_super {
  * @name: NUL-terminated
  */
 struct sidra_nvm_entry {
-	uint64_t uid;
-	uint8_t  uuid[16];
-	uint8_t  hash[32];
-	uint32_t owner;
-	uint32_t mode;
-	uint32_t rows;
-	uint32_t cols;
-	uint32_t encoding;
-	uint32_t tile_count;
-	uint64_t data_offset;
-	uint64_t data_size;
-	uint64_t created_s;
-	uint8_t  reserved[88];
-	char     name[64];
+	sidra_le64 uid;
+	uint8_t    uuid[16];
+	uint8_t    hash[32];
+	sidra_le32 owner;
+	sidra_le32 mode;
+	sidra_le32 rows;
+	sidra_le32 cols;
+	sidra_le32 encoding;
+	sidra_le32 tile_count;
+	sidra_le64 data_offset;
+	sidra_le64 data_size;
+	sidra_le64 created_s;
+	uint8_t    reserved[88];
+	char       name[64];
 };
 
 /* ---- The contract, asserted ------------------------------------------------------------------ */

@@ -110,23 +110,25 @@ enum sidra_queue_run_state {
  *
  * If the failure began at a queue that was reset or destroyed, @root_sequence is the first packet
  * that had not retired, and @root_cause is RESET.
+ *
+ * CONTEXT_QUERY and QUEUE_QUERY (sidra_accel.h) return it as it is: little-endian.
  */
 struct sidra_fault {
-	uint64_t clock_ns;
-	uint64_t sequence;
-	uint64_t address;
-	uint32_t context;
-	uint32_t queue;
-	uint32_t cookie;
-	uint32_t call_index;
-	uint16_t cause;
-	uint8_t  opcode;
-	uint8_t  in_call;
-	uint32_t root_queue;
-	uint64_t root_sequence;
-	uint32_t root_epoch;
-	uint16_t root_cause;
-	uint16_t reserved;
+	sidra_le64 clock_ns;
+	sidra_le64 sequence;
+	sidra_le64 address;
+	sidra_le32 context;
+	sidra_le32 queue;
+	sidra_le32 cookie;
+	sidra_le32 call_index;
+	sidra_le16 cause;
+	uint8_t    opcode;
+	uint8_t    in_call;
+	sidra_le32 root_queue;
+	sidra_le64 root_sequence;
+	sidra_le32 root_epoch;
+	sidra_le16 root_cause;
+	sidra_le16 reserved;
 };
 
 /**
@@ -166,16 +168,16 @@ enum sidra_hw_engine {
  * The chip writes @timeline ... @engine_ns together, @timeline last.
  */
 struct sidra_queue_state {
-	uint64_t timeline;
-	uint64_t progress;
-	uint64_t device_ps;
-	uint64_t energy_pj;
-	uint64_t engine_ns[SIDRA_ENGINE_TIMES];
-	uint32_t run_state;
-	uint32_t generation;
-	uint32_t parked;
-	uint32_t epoch;
-	uint64_t reserved[6];
+	sidra_le64 timeline;
+	sidra_le64 progress;
+	sidra_le64 device_ps;
+	sidra_le64 energy_pj;
+	sidra_le64 engine_ns[SIDRA_ENGINE_TIMES];
+	sidra_le32 run_state;
+	sidra_le32 generation;
+	sidra_le32 parked;
+	sidra_le32 epoch;
+	sidra_le64 reserved[6];
 	struct sidra_fault fault;
 };
 

@@ -192,13 +192,13 @@ enum sidra_vector_op {
  * @imm: immediates: bits of an f32 or s32; zero if no source names them
  */
 struct sidra_vector_instruction {
-	uint8_t  op;
-	uint8_t  flags;
-	uint8_t  dst;
-	uint8_t  operand;
-	uint8_t  a, b, c;
-	uint8_t  reserved;
-	uint32_t imm[2];
+	uint8_t    op;
+	uint8_t    flags;
+	uint8_t    dst;
+	uint8_t    operand;
+	uint8_t    a, b, c;
+	uint8_t    reserved;
+	sidra_le32 imm[2];
 };
 
 SIDRA_ASSERT_SIZE(struct sidra_vector_instruction, 16);

@@ -37,12 +37,12 @@ static void alarms_are_those_of_the_page(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
 		struct sidra_telemetry page = {
-			.valid = scenes[i].valid,
-			.temperature_mc = scenes[i].temperature_mc,
-			.temperature_max_mc = 95000,
-			.temperature_crit_mc = 105000,
-			.power_mw = scenes[i].power_mw,
-			.power_limit_mw = 500,
+			.valid = cpu_to_le64(scenes[i].valid),
+			.temperature_mc = cpu_to_le32(scenes[i].temperature_mc),
+			.temperature_max_mc = cpu_to_le32(95000),
+			.temperature_crit_mc = cpu_to_le32(105000),
+			.power_mw = cpu_to_le32(scenes[i].power_mw),
+			.power_limit_mw = cpu_to_le32(500),
 		};
 
 		KUNIT_EXPECT_EQ_MSG(test, sidra_alarms_on(&page, scenes[i].before), scenes[i].after,

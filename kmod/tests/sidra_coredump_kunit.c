@@ -21,7 +21,7 @@ static void coredump_leaves_out_a_queue_that_ends(struct kunit *test)
 	xa_init(&ctx->queues);
 	KUNIT_ASSERT_EQ(test, xa_err(xa_store(&ctx->queues, 0, queue, GFP_KERNEL)), 0);
 
-	queue->index = (void *)index;
+	queue->index = index;
 	seq_buf_init(&text, memory, PAGE_SIZE);
 	sidra_coredump_put_context(&text, ctx);
 	KUNIT_EXPECT_NOT_NULL(test, strstr(seq_buf_str(&text), "queue.0.0"));

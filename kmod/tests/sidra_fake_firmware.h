@@ -55,11 +55,11 @@ static int fake_firmware_thread(void *data)
 				&rings->requests[at % SIDRA_RING_ENTRIES];
 			struct sidra_mailbox_msg reply = firmware->reply;
 
-			reply.opcode = request->opcode | SIDRA_MAILBOX_REPLY;
+			reply.opcode = request->opcode | cpu_to_le16(SIDRA_MAILBOX_REPLY);
 			reply.sequence = request->sequence;
 			reply.cookie = request->cookie;
-			if (request->opcode == firmware->refused_opcode)
-				reply.status = SIDRA_MAILBOX_BUSY;
+			if (le16_to_cpu(request->opcode) == firmware->refused_opcode)
+				reply.status = cpu_to_le32(SIDRA_MAILBOX_BUSY);
 			rings->replies[at % SIDRA_RING_ENTRIES] = reply;
 			firmware->answered++;
 			/* After the reply is in memory */

@@ -28,9 +28,10 @@ static void firmware_of_another_interface_is_refused(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(replies); i++) {
 		sdev->firmware.version = 0;
 		firmware->reply = (struct sidra_mailbox_msg){
-			.status = replies[i].status,
-			.length = replies[i].length,
-			.inline_data = { replies[i].mailbox, replies[i].version },
+			.status = cpu_to_le32(replies[i].status),
+			.length = cpu_to_le32(replies[i].length),
+			.inline_data = { cpu_to_le64(replies[i].mailbox),
+					 cpu_to_le64(replies[i].version) },
 		};
 		KUNIT_EXPECT_EQ(test, sidra_firmware_say_hello(sdev), replies[i].error);
 		KUNIT_EXPECT_EQ_MSG(test, sdev->firmware.version, replies[i].error ? 0 : VERSION,

@@ -98,11 +98,11 @@ static void irq_fires_in_order(struct kunit *test)
 		arm_at(test, shots, &shots->timeline, added[i], false);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
-	shots->timeline.state->timeline = 4;
+	shots->timeline.state->timeline = cpu_to_le64(4);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(first));
 	KUNIT_EXPECT_MEMEQ(test, shots->values, first, sizeof(first));
-	shots->timeline.state->timeline = 8;
+	shots->timeline.state->timeline = cpu_to_le64(8);
 	interrupt(shots);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(all));
@@ -113,7 +113,7 @@ static void irq_fires_at_once_what_is_reached(struct kunit *test)
 {
 	struct shots *shots = start(test);
 
-	shots->timeline.state->timeline = 4;
+	shots->timeline.state->timeline = cpu_to_le64(4);
 	arm_at(test, shots, &shots->timeline, 4, false);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	arm_at(test, shots, &shots->timeline, 5, false);
@@ -133,14 +133,15 @@ static void irq_stop_fires_all(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		shots->count = 0;
-		shots->timeline.state->run_state = SIDRA_QUEUE_RUNNING;
+		shots->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_RUNNING);
 		for (n = 0; n < 10; n++)
 			arm_at(test, shots, &shots->timeline, 100 + n, n % 2);
-		shots->timeline.state->run_state = states[i];
+		shots->timeline.state->run_state = cpu_to_le32(states[i]);
 		interrupt(shots);
 		KUNIT_EXPECT_EQ(test, shots->count, 10);
 	}
-	shots->timeline.state->run_state = SIDRA_QUEUE_STOPPED;	/* quiesced; it will be resumed */
+	/* Quiesced; it will be resumed */
+	shots->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_STOPPED);
 	arm_at(test, shots, &shots->timeline, 100, false);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
@@ -185,7 +186,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 5);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes,
 			    "once, and not for the deleted waiter");
-	shots->timeline.state->timeline = 5;
+	shots->timeline.state->timeline = cpu_to_le64(5);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 7);
@@ -205,7 +206,7 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	for (value = 1; value <= 40; value++)
 		arm_at(test, shots, &shots->timeline, value, true);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 1);
-	shots->timeline.state->timeline = 1;
+	shots->timeline.state->timeline = cpu_to_le64(1);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 1 + BATCH_MAX);
 	sidra_irq_end_patience(&shots->timeline.patience);
@@ -215,7 +216,7 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes,
 			    "the chip stays armed for the same value");
 	arm_at(test, shots, &shots->timeline, 36, false);
-	shots->timeline.state->timeline = 10;
+	shots->timeline.state->timeline = cpu_to_le64(10);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->timeline), 36,
 			    "a batch ends at a waiter that is not patient");
@@ -276,7 +277,7 @@ static void irq_wakes_in_batches(struct kunit *test)
 
 	for (i = 0; i < 2 * FIRE_MAX + 1; i++)
 		arm_at(test, shots, &shots->timeline, 1 + i % 3, false);
-	shots->timeline.state->timeline = 3;
+	shots->timeline.state->timeline = cpu_to_le64(3);
 	scoped_guard(spinlock_irqsave, &vector->lock) {	/* recheck_work cannot run meanwhile */
 		found = sidra_irq_check_vector(vector, false);
 		left = waiting(&shots->timeline);
@@ -304,8 +305,8 @@ static void irq_queues_share_a_batch(struct kunit *test)
 		arm_at(test, shots, &shots->timeline, 1, false);
 		arm_at(test, shots, other, 1, false);
 	}
-	shots->timeline.state->timeline = 1;
-	other->state->timeline = 1;
+	shots->timeline.state->timeline = cpu_to_le64(1);
+	other->state->timeline = cpu_to_le64(1);
 	scoped_guard(spinlock_irqsave, &vector->lock) {
 		for (i = 0; i < 2; i++) {
 			found[i] = sidra_irq_check_vector(vector, false);
@@ -409,7 +410,7 @@ static void irq_timer_starts_while_it_ends(struct kunit *test)
 		arm_at(test, shots, &shots->timeline, value, true);
 	sidra_waiter_add(shots->sdev, &shots->timeline, &impatient.waiter);
 	shots->timeline.programmed = 40;	/* as if the chip was armed for a batch */
-	shots->timeline.state->timeline = 1;
+	shots->timeline.state->timeline = cpu_to_le64(1);
 	hrtimer_start(&shots->timeline.patience, 0, HRTIMER_MODE_REL);
 	for (i = 0; i < 10000 && READ_ONCE(impatient.waiter.queued); i++)
 		usleep_range(1000, 2000);
@@ -434,8 +435,9 @@ static int race_interrupts(void *data)
 	struct shots *shots = data;
 
 	while (!kthread_should_stop()) {
-		WRITE_ONCE(shots->timeline.state->timeline,
-			   READ_ONCE(shots->timeline.state->timeline) + 1);
+		u64 next = sidra_timeline_value(&shots->timeline) + 1;
+
+		WRITE_ONCE(shots->timeline.state->timeline, cpu_to_le64(next));
 		interrupt(shots);
 		cond_resched();
 	}
@@ -453,7 +455,7 @@ static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
 	for (round = 0; round < 2000; round++) {
 		struct race race = {
 			.waiter = {
-				.value = READ_ONCE(shots->timeline.state->timeline) + 1 + round % 2,
+				.value = sidra_timeline_value(&shots->timeline) + 1 + round % 2,
 				.epoch = EPOCH,
 				.fire = race_fire,
 			},

@@ -14,7 +14,8 @@ static void give_events(struct sidra_device *sdev, u32 count)
 		u32 at = readl(index);
 
 		sdev->mailbox.memory->rings.replies[at % SIDRA_RING_ENTRIES] =
-			(struct sidra_mailbox_msg){ .opcode = SIDRA_MAILBOX_EVENT, .sequence = at };
+			(struct sidra_mailbox_msg){ .opcode = cpu_to_le16(SIDRA_MAILBOX_EVENT),
+						    .sequence = cpu_to_le32(at) };
 		writel(at + 1, index);
 	}
 }
@@ -40,8 +41,8 @@ static void mailbox_makes_room_for_a_reply(struct kunit *test)
 	 * request is sent.
 	 */
 	sdev->mailbox.memory->rings.replies[0] = (struct sidra_mailbox_msg){
-		.opcode = SIDRA_MAILBOX_STATUS | SIDRA_MAILBOX_REPLY,
-		.sequence = 3 * SIDRA_RING_ENTRIES,
+		.opcode = cpu_to_le16(SIDRA_MAILBOX_STATUS | SIDRA_MAILBOX_REPLY),
+		.sequence = cpu_to_le32(3 * SIDRA_RING_ENTRIES),
 	};
 	writel(3 * SIDRA_RING_ENTRIES + 1, sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_INDEX);
 	scoped_guard(mutex, &sdev->mailbox.lock) {
@@ -54,7 +55,7 @@ static void mailbox_without_firmware_is_an_error(struct kunit *test)
 {
 	struct sidra_device *sdev = fake_mailbox(test);
 	struct sidra_mailbox_memory *memory = sdev->mailbox.memory;
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_STATUS };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_STATUS) };
 	struct sidra_mailbox_health health;
 	u64 data;
 
@@ -86,15 +87,15 @@ static void mailbox_without_firmware_is_an_error(struct kunit *test)
 static void mailbox_payload_is_bounded(struct kunit *test)
 {
 	struct fake_firmware *firmware = fake_firmware_start(test);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_STATUS };
+	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_STATUS) };
 	u64 data[2] = { 1, 2 };
 
 	memset(firmware->sdev->mailbox.memory->payload, 0xff, sizeof(data));
-	firmware->reply.inline_data[0] = sizeof(data) - 1;
+	firmware->reply.inline_data[0] = cpu_to_le64(sizeof(data) - 1);
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(firmware->sdev, &msg, data, sizeof(data)), 0);
 	KUNIT_EXPECT_EQ_MSG(test, data[0], 0, "not what was there before the request");
-	msg.opcode = SIDRA_MAILBOX_STATUS;
-	firmware->reply.inline_data[0] = sizeof(data) + 1;
+	msg.opcode = cpu_to_le16(SIDRA_MAILBOX_STATUS);
+	firmware->reply.inline_data[0] = cpu_to_le64(sizeof(data) + 1);
 	KUNIT_EXPECT_EQ(test, sidra_mailbox_fetch(firmware->sdev, &msg, data, sizeof(data)),
 			-EPROTO);
 	KUNIT_EXPECT_EQ(test, firmware->answered, 2);
@@ -119,7 +120,7 @@ static void mailbox_statuses_are_errors(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		struct sidra_mailbox_msg reply = { .status = all[i].status };
+		struct sidra_mailbox_msg reply = { .status = cpu_to_le32(all[i].status) };
 
 		KUNIT_EXPECT_EQ(test, sidra_mailbox_error(&reply), all[i].error);
 	}

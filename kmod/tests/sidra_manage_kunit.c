@@ -22,8 +22,8 @@ static void manage_believes_no_impossible_clock(struct kunit *test)
 	firmware->sdev->firmware.version = 1;
 	for (i = 0; i < ARRAY_SIZE(replies); i++) {
 		firmware->reply = (struct sidra_mailbox_msg){
-			.inline_data = { replies[i].highest, 1000000,
-					 (u64)replies[i].levels << 32 },
+			.inline_data = { cpu_to_le64(replies[i].highest), cpu_to_le64(1000000),
+					 cpu_to_le64((u64)replies[i].levels << 32) },
 		};
 		KUNIT_EXPECT_EQ(test, sidra_manage_ask_clock(firmware->sdev, &clock),
 				replies[i].error);

@@ -135,7 +135,7 @@ static struct sidra_ctx *add_context(struct kunit *test, struct sidra_device *sd
 	ctx->slot = slot;
 	xa_init(&ctx->queues);
 	sdev->ctxs[slot] = ctx;
-	sdev->ctx_table[slot].flags = SIDRA_HW_CONTEXT_VALID;
+	sdev->ctx_table[slot].flags = cpu_to_le32(SIDRA_HW_CONTEXT_VALID);
 	return ctx;
 }
 
@@ -241,9 +241,9 @@ static void chip_quiesce_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sdev->link_gone, scene->gone);
 	KUNIT_EXPECT_EQ_MSG(test, !!(chip->fake->command & PCI_COMMAND_MASTER), !scene->gone,
 			    "bus mastering is on only if the chip has become ready");
-	KUNIT_EXPECT_EQ(test, sdev->ctx_table[SLOT].flags,
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(sdev->ctx_table[SLOT].flags),
 			scene->level == COMMAND ? SIDRA_HW_CONTEXT_VALID : 0);
-	KUNIT_EXPECT_EQ(test, sdev->ctx_table[INNOCENT].flags,
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(sdev->ctx_table[INNOCENT].flags),
 			scene->level == DEVICE ? 0 : SIDRA_HW_CONTEXT_VALID);
 	if (scene->op != SIDRA_ADMIN_RESET_CONTEXT)
 		KUNIT_EXPECT_EQ(test, chip->ops[0], scene->op);

@@ -49,6 +49,11 @@ static struct bench *start(struct kunit *test)
 	return bench;
 }
 
+static u64 index_of(const struct bench *bench)
+{
+	return le64_to_cpu(*bench->queue->index);
+}
+
 static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job)
 {
 	union sidra_cmd packets[2 * PLACES] = {};
@@ -57,7 +62,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 
 	for (i = 0; i < count; i++) {
 		packets[i].hdr.opcode = SIDRA_CMD_COPY;
-		packets[i].hdr.cookie = cookie + i;
+		packets[i].hdr.cookie = cpu_to_le32(cookie + i);
 	}
 	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value, &epoch);
 }
@@ -65,7 +70,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 /* Sets the timeline, as if the chip had retired the packets before it. */
 static void reach(struct bench *bench, u64 timeline)
 {
-	bench->queue->timeline.state->timeline = timeline;
+	bench->queue->timeline.state->timeline = cpu_to_le64(timeline);
 	sidra_timeline_loaded(bench->sdev, &bench->queue->timeline);
 	flush_workqueue(bench->sdev->fence_wq);
 }
@@ -124,13 +129,14 @@ static void submit_wraps(struct kunit *test)
 	u64 at;
 
 	KUNIT_EXPECT_EQ(test, put(bench, 5, 100, NULL), 0);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 5);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 5);
 	KUNIT_EXPECT_EQ(test, readl(bench->sdev->chip.regs + SIDRA_DOORBELL(1, 2)), 1);
 	reach(bench, 5);
 	KUNIT_EXPECT_EQ(test, put(bench, 6, 105, NULL), 0);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 11);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 11);
 	for (at = 3; at < 11; at++)
-		KUNIT_EXPECT_EQ(test, bench->queue->ring[at % PLACES].hdr.cookie, 100 + at);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(bench->queue->ring[at % PLACES].hdr.cookie),
+				100 + at);
 }
 
 static void submit_is_full_exactly(struct kunit *test)
@@ -142,11 +148,11 @@ static void submit_is_full_exactly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 99, NULL), -EBUSY);
 	reach(bench, 3);
 	KUNIT_EXPECT_EQ(test, put(bench, 4, 99, NULL), -EBUSY);
-	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, PLACES, "all or nothing");
-	KUNIT_EXPECT_EQ(test, bench->queue->ring[0].hdr.cookie, 0);
+	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), PLACES, "all or nothing");
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(bench->queue->ring[0].hdr.cookie), 0);
 	KUNIT_EXPECT_EQ(test, put(bench, 3, 8, NULL), 0);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, PLACES + 3);
-	bench->queue->timeline.state->run_state = SIDRA_QUEUE_FAULTED;
+	KUNIT_EXPECT_EQ(test, index_of(bench), PLACES + 3);
+	bench->queue->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -EIO);
 	bench->queue->destroyed = true;
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -ENOENT);
@@ -161,13 +167,13 @@ static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, put(bench, 2, 0, NULL), 0);
 	job = submit_after(test, bench, dma_fence_get(dep), 3, 2);
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 5, NULL), 0);
-	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2,
+	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), 2,
 			    "neither the job nor the packets behind it are published");
 	reach(bench, 2);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 2);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 2);
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 6);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 6);
 	KUNIT_EXPECT_EQ(test, bench->queue->ring[4].hdr.opcode, SIDRA_CMD_COPY);
 	reach(bench, 4);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
@@ -185,14 +191,14 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	struct sidra_job *job = submit_after(test, bench, dma_fence_get(dep), 2, 0), *good;
 
 	good = submit_after(test, bench, NULL, 1, 2);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 0);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 0);
 	dma_fence_set_error(dep, -EREMOTEIO);
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
-	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
 	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID,
 			    "the queue stops at the job");
-	bench->queue->timeline.state->run_state = SIDRA_QUEUE_FAULTED;
+	bench->queue->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
 	reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
 	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO,

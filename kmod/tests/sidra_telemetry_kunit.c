@@ -5,15 +5,15 @@
 static void telemetry_of_another_format_is_refused(struct kunit *test)
 {
 	static const struct sidra_telemetry pages[] = {
-		{ .magic = ~SIDRA_TELEMETRY_MAGIC,
-		  .version = SIDRA_TELEMETRY_VERSION,
-		  .size = sizeof(pages[0]) },
-		{ .magic = SIDRA_TELEMETRY_MAGIC,
-		  .version = SIDRA_TELEMETRY_VERSION + 1,
-		  .size = sizeof(pages[0]) },
-		{ .magic = SIDRA_TELEMETRY_MAGIC,
-		  .version = SIDRA_TELEMETRY_VERSION,
-		  .size = sizeof(pages[0]) - 8 },
+		{ .magic = cpu_to_le32(~SIDRA_TELEMETRY_MAGIC),
+		  .version = cpu_to_le16(SIDRA_TELEMETRY_VERSION),
+		  .size = cpu_to_le16(sizeof(pages[0])) },
+		{ .magic = cpu_to_le32(SIDRA_TELEMETRY_MAGIC),
+		  .version = cpu_to_le16(SIDRA_TELEMETRY_VERSION + 1),
+		  .size = cpu_to_le16(sizeof(pages[0])) },
+		{ .magic = cpu_to_le32(SIDRA_TELEMETRY_MAGIC),
+		  .version = cpu_to_le16(SIDRA_TELEMETRY_VERSION),
+		  .size = cpu_to_le16(sizeof(pages[0]) - 8) },
 	};
 	struct sidra_device *sdev = &fake_device(test)->sdev;
 	struct sidra_telemetry page;
@@ -32,19 +32,19 @@ static void telemetry_of_another_format_is_refused(struct kunit *test)
 static void telemetry_may_be_longer(struct kunit *test)
 {
 	struct sidra_telemetry full = {
-		.magic = SIDRA_TELEMETRY_MAGIC,
-		.version = SIDRA_TELEMETRY_VERSION,
+		.magic = cpu_to_le32(SIDRA_TELEMETRY_MAGIC),
+		.version = cpu_to_le16(SIDRA_TELEMETRY_VERSION),
 	};
 	struct sidra_device *sdev = &fake_device(test)->sdev;
 	struct sidra_telemetry page;
 
 	mutex_init(&sdev->telemetry.lock);
-	full.engine_ns[0] = 7;
-	full.size = sizeof(full) + 8;
+	full.engine_ns[0] = cpu_to_le64(7);
+	full.size = cpu_to_le16(sizeof(full) + 8);
 	memcpy_toio(sdev->chip.regs + SIDRA_BAR_TELEMETRY, &full, sizeof(full));
 	KUNIT_EXPECT_EQ(test, sidra_telemetry_read(sdev, &page), 0);
-	KUNIT_EXPECT_EQ(test, page.size, sizeof(page));
-	KUNIT_EXPECT_EQ(test, page.engine_ns[0], 7);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(page.size), sizeof(page));
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(page.engine_ns[0]), 7);
 }
 
 /* Readers of attributes may meet the end of remove(). */

@@ -28,8 +28,8 @@ static void update_that_is_not_stored_is_an_error(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(replies); i++) {
 		before = firmware->answered;
 		firmware->reply = (struct sidra_mailbox_msg){
-			.status = replies[i].status,
-			.inline_data = { 1, replies[i].piece },
+			.status = cpu_to_le32(replies[i].status),
+			.inline_data = { cpu_to_le64(1), cpu_to_le64(replies[i].piece) },
 		};
 		KUNIT_EXPECT_EQ(test, sidra_update_send(firmware->sdev, &file, &slot),
 				replies[i].error);
@@ -48,7 +48,7 @@ static void update_ends_with_the_first_piece_that_is_refused(struct kunit *test)
 	u32 slot;
 
 	KUNIT_ASSERT_NOT_NULL(test, file.data);
-	firmware->reply.inline_data[1] = 1;
+	firmware->reply.inline_data[1] = cpu_to_le64(1);
 	firmware->refused_opcode = SIDRA_MAILBOX_FW_DATA;
 	KUNIT_EXPECT_EQ(test, sidra_update_send(firmware->sdev, &file, &slot), -EIO);
 	KUNIT_EXPECT_EQ(test, firmware->answered, 2);

@@ -42,6 +42,15 @@ void shim_free(const void* memory);
 #define READ_ONCE(place) (*(const volatile __typeof__(place)*)&(place))
 #define WRITE_ONCE(place, value) (*(volatile __typeof__(place)*)&(place) = (value))
 
+/* The host is little-endian. */
+#define cpu_to_le16(value) ((uint16_t)(value))
+#define cpu_to_le32(value) ((uint32_t)(value))
+#define cpu_to_le64(value) ((uint64_t)(value))
+#define le16_to_cpu(value) ((uint16_t)(value))
+#define le32_to_cpu(value) ((uint32_t)(value))
+#define le64_to_cpu(value) ((uint64_t)(value))
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
 #define ALIGN(n, a) (((n) + (a)-1) / (a) * (a))
 #define min(a, b) ((a) < (b) ? (a) : (b))
