@@ -69,7 +69,7 @@ def placed(text):
 def ours(text):
     """A source that firmware and model share, as the driver has it: with a kernel's types, and nothing for other compilers."""
     text = unifdef(text, "-D__KERNEL__", "-U__cplusplus")
-    return placed(re.sub(r"\bsidra_le(16|32|64)\b", r"__le\1", re.sub(r"\buint(8|16|32|64)_t\b", r"u\1", text)))
+    return placed(re.sub(r"\bsidra_les?(16|32|64)\b", r"__le\1", re.sub(r"\buint(8|16|32|64)_t\b", r"u\1", text)))
 
 
 def decided(tree, kbuild, text):

@@ -27,7 +27,7 @@
 #define SIDRA_CMD_H
 
 /*
- * Numbers in memory that the chip accesses. In the kernel they are types of their own, whose byte
+ * Numbers that the chip reads or writes. In the kernel they are types of their own, whose byte
  * order sparse checks; elsewhere they are those of C, because firmware, model and libsidra are for
  * little-endian machines only.
  */

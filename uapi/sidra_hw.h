@@ -581,9 +581,9 @@ enum sidra_fw_api {
  * @reserved1: zero
  * @crc32: CRC-32 of the header with this field zero; detects transfer errors
  *
- * This struct and the next one have plain types, because no image is accessed through them:
- * firmware/image reads and writes its bytes one by one, at any alignment, and gives such a header
- * to its callers in the byte order of the machine.
+ * This struct and the next one are no view of an image, and so they have the types of C:
+ * firmware/image takes an image apart byte by byte, at any alignment, and its callers get these
+ * structs in the byte order of the machine.
  */
 struct sidra_fw_header {
 	uint32_t magic;
