@@ -3,14 +3,14 @@
  * The device, and its locks. Calls hold sidra_device.reset_lock shared; who resets, suspends,
  * resumes or removes the device holds it exclusively, so that nobody is in a call then. What may
  * take long (page tables, commands that the chip executes, the directory of names) is done under
- * locks of what it works on: sidra_ctx.lock, sidra_vm.lock, sidra_store.create_lock,
+ * locks of what it works on: sidra_ctx.lock, sidra_vm.lock, sidra_store.cells_lock,
  * sidra_store.data_lock and sidra_l3.clean_lock. The chip has one channel for commands, and so
  * there is one sidra_chip.admin_lock, which is held for a command or two. Calls wait for these
  * locks until a fatal signal comes (sidra_call.h), where they can fail at all.
  *
  * Order of locks, outermost first:
  *   reset_lock > sidra_ctx.lock > sidra_vm.lock > sidra_chip.admin_lock
- *   sidra_ctx.lock > sidra_store.create_lock, sidra_store.data_lock > sidra_chip.admin_lock,
+ *   sidra_ctx.lock > sidra_store.cells_lock, sidra_store.data_lock > sidra_chip.admin_lock,
  *     sidra_store.lock
  *   reset_lock > sidra_l3.clean_lock > sidra_chip.admin_lock
  *   sidra_chip.admin_lock > sidra_device.master_lock > sidra_queue.submit_lock >

@@ -108,7 +108,7 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 	spin_lock_init(&sdev->ctxs_lock);
 	xa_init_flags(&sdev->vms, XA_FLAGS_ALLOC1);
 	ret = drmm_mutex_init(&sdev->drm, &sdev->chip.admin_lock) ?:
-		drmm_mutex_init(&sdev->drm, &sdev->store.create_lock) ?:
+		drmm_mutex_init(&sdev->drm, &sdev->store.cells_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->store.data_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->store.lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->coredump.lock) ?:

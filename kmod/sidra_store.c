@@ -119,10 +119,10 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 	return total * sizeof(*headers);
 }
 
-/* The crossbar of a tile; ~0u: none. */
-static u32 sidra_store_xbar_of(const struct sidra_object *object, u32 tile)
+static void sidra_store_place(struct sidra_object *object, u32 tile, u32 xbar)
 {
-	return le32_to_cpu(object->tiles[tile]);
+	object->xbars[tile] = xbar;
+	object->tiles[tile] = cpu_to_le32(xbar);
 }
 
 /*
@@ -143,10 +143,10 @@ static u32 sidra_store_tile_at(const struct sidra_object *object, u32 at)
  */
 static u32 sidra_store_run_at(const struct sidra_object *object, u32 at, u32 most)
 {
-	u32 first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at)), length = 1;
+	u32 first = object->xbars[sidra_store_tile_at(object, at)], length = 1;
 
 	while (at + length < object->tile_count && length < most &&
-	       sidra_store_xbar_of(object, sidra_store_tile_at(object, at + length)) ==
+	       object->xbars[sidra_store_tile_at(object, at + length)] ==
 		       first + length)
 		length++;
 	return length;
@@ -158,7 +158,7 @@ static int sidra_store_erase_object(struct sidra_device *sdev, const struct sidr
 	int ret;
 
 	for (at = 0; at < object->tile_count; at += length) {
-		u32 first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at));
+		u32 first = object->xbars[sidra_store_tile_at(object, at)];
 
 		if (first == ~0u) {	/* the object is damaged: this crossbar was not found */
 			length = 1;
@@ -209,8 +209,8 @@ static void sidra_store_unmark(struct sidra_store *store, u32 first, u32 end, bo
 }
 
 /*
- * Erases the marked crossbars, which are free afterwards. Nobody else removes marks: the caller
- * holds sidra_store.create_lock, or nobody else has the device yet.
+ * Erases the marked crossbars, which are free afterwards. The caller holds sidra_store.cells_lock,
+ * or nobody else has the device yet.
  */
 static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
 {
@@ -235,6 +235,7 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 						     u32 cols, u32 encoding)
 {
 	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
+	u32 tile;
 
 	if (!object)
 		return NULL;
@@ -244,16 +245,25 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 	object->cols = cols;
 	object->encoding = encoding;
 	object->tile_count = sidra_tile_count(rows, cols, encoding);
+	object->xbars = kvmalloc_array(object->tile_count, sizeof(*object->xbars),
+				       GFP_KERNEL_ACCOUNT);
+	if (!object->xbars)
+		goto err_free_object;
 	object->tiles = dma_alloc_coherent(sdev->drm.dev,
 					   (size_t)object->tile_count * sizeof(*object->tiles),
 					   &object->tiles_bus, GFP_KERNEL_ACCOUNT);
-	if (!object->tiles) {
-		kfree(object);
-		return NULL;
-	}
-	memset(object->tiles, 0xff, (size_t)object->tile_count * sizeof(*object->tiles));
+	if (!object->tiles)
+		goto err_free_xbars;
+	for (tile = 0; tile < object->tile_count; tile++)
+		sidra_store_place(object, tile, ~0u);
 	list_add_tail(&object->link, &sdev->store.objects);
 	return object;
+
+err_free_xbars:
+	kvfree(object->xbars);
+err_free_object:
+	kfree(object);
+	return NULL;
 }
 
 static void sidra_store_free_tiles(struct sidra_device *sdev, struct sidra_object *object)
@@ -271,6 +281,7 @@ static void sidra_store_free_object(struct sidra_device *sdev, struct sidra_obje
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 	sidra_store_free_tiles(sdev, object);
 	list_del(&object->link);
+	kvfree(object->xbars);
 	kfree(object);
 }
 
@@ -292,22 +303,26 @@ static bool sidra_store_unused(const struct sidra_store *store, const struct sid
 		(object->gone || sidra_nvm_find_uid(&store->nvm, object->uid) < 0);
 }
 
-/* Erases the cells, and then frees the crossbars and the object. */
+/*
+ * Erases the cells, and then frees the crossbars and the object. Who creates an object meanwhile
+ * waits, because it may need them.
+ */
 static void sidra_store_end_object(struct sidra_device *sdev, struct sidra_object *object)
 {
-	bool erased = !object->gone && !sidra_store_erase_object(sdev, object);
 	struct sidra_store *store = &sdev->store;
-	u32 i, xbar;
+	bool erased;
+	u32 i;
 
+	guard(mutex)(&store->cells_lock);
+	erased = !object->gone && !sidra_store_erase_object(sdev, object);
 	guard(mutex)(&store->lock);
 	for (i = 0; !object->gone && i < object->tile_count; i++) {
-		xbar = sidra_store_xbar_of(object, i);
-		if (xbar == ~0u)
+		if (object->xbars[i] == ~0u)
 			continue;
 		if (erased)
-			sidra_xbars_free(&store->xbars, &xbar, 1);
+			sidra_xbars_free(&store->xbars, &object->xbars[i], 1);
 		else
-			sidra_store_mark_unerased(store, xbar);
+			sidra_store_mark_unerased(store, object->xbars[i]);
 	}
 	sidra_store_free_object(sdev, object);
 }
@@ -324,7 +339,7 @@ static int sidra_store_take_free(struct sidra_store *store, struct sidra_object 
 		return -ENOMEM;
 	ret = sidra_xbars_alloc(&store->xbars, object->tile_count, list);
 	for (i = 0; !ret && i < object->tile_count; i++)
-		object->tiles[sidra_store_tile_at(object, i)] = cpu_to_le32(list[i]);
+		sidra_store_place(object, sidra_store_tile_at(object, i), list[i]);
 	return ret;
 }
 
@@ -335,7 +350,7 @@ static int sidra_store_take_wanted(struct sidra_store *store, struct sidra_objec
 	u32 i;
 
 	for (i = 0; !ret && i < object->tile_count; i++)
-		object->tiles[i] = cpu_to_le32(wanted[i]);
+		sidra_store_place(object, i, wanted[i]);
 	return ret;
 }
 
@@ -355,13 +370,12 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 
 	if (needed > store->xbars.total)
 		return ERR_PTR(-ENOSPC);
-	CLASS(sidra_mutex, held)(&store->create_lock);
+	CLASS(sidra_mutex, held)(&store->cells_lock);
 	if (held.error)
 		return ERR_PTR(held.error);
 	ret = sidra_admin_await_turn(sdev) ?: sidra_store_erase_marked(sdev, true);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Only who holds create_lock takes crossbars, so they do not become fewer. */
 	if (needed > sidra_store_free_xbars(store))
 		return ERR_PTR(-ENOSPC);
 	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?:
@@ -434,7 +448,7 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
 	*total = 0;
 	for (at = 0; at < object->tile_count; at += length) {
 		length = sidra_store_run_at(object, at, HEADERS_MAX);
-		first = sidra_store_xbar_of(object, sidra_store_tile_at(object, at));
+		first = object->xbars[sidra_store_tile_at(object, at)];
 		CLASS(sidra_mutex, held)(&sdev->chip.admin_lock);
 		if (held.error)
 			return held.error;
@@ -462,7 +476,7 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 	if (held.error)
 		return held.error;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
-	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, sidra_store_xbar_of(object, tile),
+	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, object->xbars[tile],
 				 sdev->chip.bounce_bus, 1);
 	if (ret)
 		return ret;
@@ -599,8 +613,10 @@ static int sidra_store_find_own(struct sidra_store *store, u32 owner, const char
 	return number;
 }
 
-int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
-		       const struct sidra_nvm_user *user)
+/* @unused: the object, if nothing refers to it any more. */
+static int sidra_store_remove_name(struct sidra_device *sdev, u32 owner, const char *name,
+				   bool evict, const struct sidra_nvm_user *user,
+				   struct sidra_object **unused)
 {
 	struct sidra_store *store = &sdev->store;
 	struct sidra_object *object;
@@ -617,13 +633,22 @@ int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, b
 	if (ret)
 		return ret;
 	sidra_user_forget_name(sdev, owner);
-	scoped_guard(mutex, &store->lock) {
-		sidra_nvm_hide(&store->nvm, number);
-		if (!object || !sidra_store_unused(store, object))
-			return 0;
-	}
-	sidra_store_end_object(sdev, object);
+	guard(mutex)(&store->lock);
+	sidra_nvm_hide(&store->nvm, number);
+	if (object && sidra_store_unused(store, object))
+		*unused = object;
 	return 0;
+}
+
+int sidra_store_unlink(struct sidra_device *sdev, u32 owner, const char *name, bool evict,
+		       const struct sidra_nvm_user *user)
+{
+	struct sidra_object *unused = NULL;
+	int ret = sidra_store_remove_name(sdev, owner, name, evict, user, &unused);
+
+	if (unused)
+		sidra_store_end_object(sdev, unused);
+	return ret;
 }
 
 /* ---- Start and end ---- */
@@ -646,10 +671,10 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 			if (!headers[i].uid)
 				continue;
 			object = sidra_store_find_object(store, le64_to_cpu(headers[i].uid));
-			tile = le32_to_cpu(headers[i].tile);
+			tile = le32_to_cpu(READ_ONCE(headers[i].tile));
 			if (object && tile < object->tile_count &&
-			    sidra_store_xbar_of(object, tile) == ~0u)
-				object->tiles[tile] = cpu_to_le32(first + i);
+			    object->xbars[tile] == ~0u)
+				sidra_store_place(object, tile, first + i);
 			else
 				sidra_store_mark_unerased(store, first + i);
 		}
@@ -684,7 +709,7 @@ static int sidra_store_load(struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 	struct sidra_object *object;
-	u32 i, xbar;
+	u32 i;
 	int ret;
 
 	if (sidra_nvm_fresh(&store->nvm))
@@ -701,11 +726,10 @@ static int sidra_store_load(struct sidra_device *sdev)
 		return ret;
 	list_for_each_entry(object, &store->objects, link) {
 		for (i = 0; i < object->tile_count; i++) {
-			xbar = sidra_store_xbar_of(object, i);
-			if (xbar == ~0u)
+			if (object->xbars[i] == ~0u)
 				object->damaged = true;
 			else
-				sidra_xbars_reserve(&store->xbars, &xbar, 1);
+				sidra_xbars_reserve(&store->xbars, &object->xbars[i], 1);
 		}
 	}
 	return 0;
@@ -750,8 +774,10 @@ void sidra_store_fini(struct sidra_device *sdev)
 		sidra_store_free_tiles(sdev, object);
 		list_del_init(&object->link);
 		object->gone = true;
-		if (!object->handles && !object->descriptors)
-			kfree(object);	/* otherwise the last file descriptor frees it */
+		if (object->handles || object->descriptors)
+			continue;	/* the last file descriptor frees it */
+		kvfree(object->xbars);
+		kfree(object);
 	}
 	sidra_nvm_fini(&store->nvm);
 	kvfree(store->unerased);

@@ -15,8 +15,8 @@ struct sidra_user;
 
 /**
  * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers
- * to it. Protected by sidra_store.lock; only @link, @handles and @descriptors change
- * while something refers to it
+ * to it, and until its cells are erased. Protected by sidra_store.lock; only @link, @handles and
+ * @descriptors change while something refers to it
  * @link: in sidra_store.objects
  * @user: who created it, and is charged for its crossbars; the owner of its name, if a former
  *        driver created it
@@ -25,7 +25,8 @@ struct sidra_user;
  * @cols: columns of the matrix
  * @encoding: enum sidra_encoding
  * @tile_count: number of its crossbars
- * @tiles: its crossbars in the order of the grid; the chip reads this list
+ * @xbars: its crossbars in the order of the grid
+ * @tiles: the same for the chip, which the driver does not read, because the chip may write there
  * @tiles_bus: bus address of that list
  * @handles: number of handles that refer to it
  * @descriptors: number of file descriptors that refer to it
@@ -39,6 +40,7 @@ struct sidra_object {
 	u64 uid;
 	u32 rows, cols, encoding;
 	u32 tile_count;
+	u32 *xbars;
 	__le32 *tiles;
 	dma_addr_t tiles_bus;
 	u32 handles;
@@ -49,7 +51,7 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device
- * @create_lock: held while an object is created, for which cells may have to be erased first
+ * @cells_lock: held while crossbars are taken for an object, and while cells are erased
  * @data_lock: held to change the names in @nvm, and while what is kept with a name is written or
  *             read, which may take long
  * @lock: protects the others, and objects; nobody waits for the chip under it. The functions below
@@ -63,7 +65,7 @@ struct sidra_object {
  * @unerased_count: number of these crossbars
  */
 struct sidra_store {
-	struct mutex create_lock;	/* of the uids of @nvm */
+	struct mutex cells_lock;	/* of free crossbars, and of the uids of @nvm */
 	struct mutex data_lock;	/* of the extents of @nvm */
 	struct mutex lock;	/* of the rest */
 	struct sidra_nvm nvm;
@@ -81,9 +83,8 @@ int sidra_store_init(struct sidra_device *sdev);
 void sidra_store_fini(struct sidra_device *sdev);
 
 /*
- * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. Crossbars of another object
- * whose cells are being erased are not free. @wanted: a crossbar for each tile, of which none may
- * be in use (-EBUSY); NULL: the driver chooses.
+ * Creates an unprogrammed object with one handle; -EDQUOT, -ENOSPC. @wanted: a crossbar for each
+ * tile, of which none may be in use (-EBUSY); NULL: the driver chooses.
  */
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
 					u32 rows, u32 cols, u32 encoding, const u32 *wanted);

@@ -614,7 +614,7 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct drm_file *fi
 				      struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
 {
 	struct sidra_weights_handle *handle;
-	u32 count, i;
+	u32 count;
 	int ret;
 
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
@@ -631,12 +631,8 @@ static int sidra_weights_query_object(struct sidra_ctx *ctx, struct drm_file *fi
 				   &args->total_rows);
 	if (ret || !args->xbar_ids)
 		return ret;
-	*ids = kvmalloc_array(count, sizeof(**ids), GFP_KERNEL_ACCOUNT);
-	if (!*ids)
-		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		(*ids)[i] = le32_to_cpu(handle->object->tiles[i]);
-	return 0;
+	*ids = kvmemdup(handle->object->xbars, (size_t)count * sizeof(**ids), GFP_KERNEL_ACCOUNT);
+	return *ids ? 0 : -ENOMEM;
 }
 
 int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
