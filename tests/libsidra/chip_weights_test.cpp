@@ -506,10 +506,8 @@ TEST_F(ChipWeights, ThreadsNameOpenAndListAtOnceAndGetTheirOwn) {
             if (round % 2 == 1) unlinks = std::thread([&] { EXPECT_OK(sidra_weights_unlink(own, name.c_str())); });
             EXPECT_OK(sidra_weights_destroy(opened));
             EXPECT_OK(sidra_weights_destroy(made));
-            if (unlinks.joinable())
-                unlinks.join();
-            else
-                ASSERT_OK(sidra_weights_evict(own, name.c_str()));
+            if (unlinks.joinable()) unlinks.join();
+            else ASSERT_OK(sidra_weights_evict(own, name.c_str()));
         }
         EXPECT_OK(sidra_context_destroy(own));
     };
