@@ -22,12 +22,12 @@ static void store_headers_of_a_stopped_chip_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "no command was given");
 }
 
-/* A card that goes away while its cells are read at probe. */
-static void store_load_fails_without_a_chip(struct kunit *test)
+/* The store of a card with one crossbar, which goes away. */
+static struct sidra_store *fake_store(struct kunit *test, struct sidra_device *sdev)
 {
-	struct sidra_device *sdev = &fake_device(test)->sdev;
 	struct sidra_store *store = &sdev->store;
 
+	mutex_init(&store->cells_lock);
 	mutex_init(&store->lock);
 	INIT_LIST_HEAD(&store->objects);
 	sdev->chip.bounce = kunit_kzalloc(test, SIDRA_BOUNCE_SIZE, GFP_KERNEL);
@@ -35,10 +35,18 @@ static void store_load_fails_without_a_chip(struct kunit *test)
 					   GFP_KERNEL);
 	store->unerased = kunit_kzalloc(test, 1, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, sdev->chip.bounce && store->nvm.entries && store->unerased);
-	store->nvm.next_uid = 2;	/* so there may be objects */
 	store->xbars.total = 1;
 	store->xbars.per_unit = 1;
 	sdev->stopped = true;
+	return store;
+}
+
+static void store_load_fails_without_a_chip(struct kunit *test)
+{
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_store *store = fake_store(test, sdev);
+
+	store->nvm.next_uid = 2;	/* so there may be objects */
 	guard(rwsem_read)(&sdev->reset_lock);
 	KUNIT_EXPECT_EQ(test, sidra_store_load(sdev), -ENODEV);
 	/* Nor can cells be erased, which stay marked. */
@@ -48,9 +56,31 @@ static void store_load_fails_without_a_chip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, store->unerased[0], 1);
 }
 
+/* There is no list of crossbars for the chip, so the driver does not read it. */
+static void store_object_ends_without_a_chip(struct kunit *test)
+{
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_store *store = fake_store(test, sdev);
+	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
+	u32 *xbars = kzalloc(sizeof(*xbars), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, object && xbars);
+	*object = (struct sidra_object){ .uid = 1, .rows = 1, .cols = 1, .tile_count = 1,
+					 .xbars = xbars, .handles = 1, .descriptors = 1 };
+	list_add_tail(&object->link, &store->objects);
+	guard(rwsem_read)(&sdev->reset_lock);
+	sidra_store_put_handle(sdev, object);
+	KUNIT_EXPECT_FALSE(test, list_empty(&store->objects));
+	sidra_store_put_descriptor(sdev, object);
+	KUNIT_EXPECT_TRUE(test, list_empty(&store->objects));
+	KUNIT_EXPECT_EQ_MSG(test, store->unerased_count, 1,
+			    "nobody said that its cells are empty");
+}
+
 static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_headers_of_a_stopped_chip_are_refused),
 	KUNIT_CASE(store_load_fails_without_a_chip),
+	KUNIT_CASE(store_object_ends_without_a_chip),
 	{}
 };
 
