@@ -104,39 +104,41 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
         const StuckCall holder;
         const sidra_ioctl_queue_create create{holder.context.handle, SIDRA_QUEUE_USER, 6, 1, 0, 0, 0, 0, 0, 0};
         std::list<Process> waiters;
+        // Each waits before the next one begins: who opens or unlinks a name waits for who publishes one.
+        const auto add = [&](const auto&... call) {
+            const Process& waiter = waiters.emplace_back(call...);
+            EXPECT_TRUE(eventually([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
+            EXPECT_FALSE(holder.ended()) << waiter.name << " did not wait";
+        };
         // For the address space
-        waiters.emplace_back("CONTEXT_CREATE", holder.node, SIDRA_IOCTL_CONTEXT_CREATE,
-                             sidra_ioctl_context_create{holder.context.vm, 0, 0, 0, 0});
-        waiters.emplace_back("QUEUE_CREATE", holder.node, SIDRA_IOCTL_QUEUE_CREATE, create);
+        add("CONTEXT_CREATE", holder.node, SIDRA_IOCTL_CONTEXT_CREATE,
+            sidra_ioctl_context_create{holder.context.vm, 0, 0, 0, 0});
+        add("QUEUE_CREATE", holder.node, SIDRA_IOCTL_QUEUE_CREATE, create);
         // For the channel of commands
-        waiters.emplace_back("BUFFER_UNBIND", node, SIDRA_IOCTL_BUFFER_UNBIND,
-                             sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
-        waiters.emplace_back("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
-                             sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});
-        waiters.emplace_back("CONTEXT_DESTROY", node, SIDRA_IOCTL_CONTEXT_DESTROY,
-                             sidra_ioctl_context{spared.handle, 0});
+        add("BUFFER_UNBIND", node, SIDRA_IOCTL_BUFFER_UNBIND,
+            sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
+        add("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
+            sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});
+        add("CONTEXT_DESTROY", node, SIDRA_IOCTL_CONTEXT_DESTROY, sidra_ioctl_context{spared.handle, 0});
         // For these, and for the directory of weights
-        waiters.emplace_back("WEIGHTS_CREATE", node, SIDRA_IOCTL_WEIGHTS_CREATE, weights(creating));
+        add("WEIGHTS_CREATE", node, SIDRA_IOCTL_WEIGHTS_CREATE, weights(creating));
         static constexpr char kName[] = "name";
         const auto name = reinterpret_cast<uintptr_t>(kName);
         sidra_ioctl_weights_publish publish{};
         publish.context = publishing.handle;
         publish.index = published.index;
         publish.name = name;
-        waiters.emplace_back("WEIGHTS_PUBLISH", node, SIDRA_IOCTL_WEIGHTS_PUBLISH, publish);
+        add("WEIGHTS_PUBLISH", node, SIDRA_IOCTL_WEIGHTS_PUBLISH, publish);
         sidra_ioctl_weights_open open{};
         open.context = opening.handle;
         open.rights = SIDRA_WEIGHTS_COMPUTE;
         open.name = name;
         open.owner = SIDRA_OWNER_CALLER;
-        waiters.emplace_back("WEIGHTS_OPEN", node, SIDRA_IOCTL_WEIGHTS_OPEN, open);
-        waiters.emplace_back("WEIGHTS_UNLINK", node, SIDRA_IOCTL_WEIGHTS_UNLINK,
-                             sidra_ioctl_weights_unlink{name, 0, SIDRA_OWNER_CALLER});
-        waiters.emplace_back("WEIGHTS_REPORT", node, SIDRA_IOCTL_WEIGHTS_REPORT,
-                             sidra_ioctl_weights_report{reporting.handle, reported.index, 0, 0, 0, 0, 0});
-        for (const Process& waiter : waiters)
-            EXPECT_TRUE(eventually([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
-        EXPECT_FALSE(holder.ended());
+        add("WEIGHTS_OPEN", node, SIDRA_IOCTL_WEIGHTS_OPEN, open);
+        add("WEIGHTS_UNLINK", node, SIDRA_IOCTL_WEIGHTS_UNLINK,
+            sidra_ioctl_weights_unlink{name, 0, SIDRA_OWNER_CALLER});
+        add("WEIGHTS_REPORT", node, SIDRA_IOCTL_WEIGHTS_REPORT,
+            sidra_ioctl_weights_report{reporting.handle, reported.index, 0, 0, 0, 0, 0});
         // In reverse order, so that none gets what the one before it held.
         for (auto waiter = waiters.rbegin(); waiter != waiters.rend(); ++waiter) waiter->kill();
         for (Process& waiter : waiters) {
