@@ -189,8 +189,8 @@ void sidra_timeline_wake(struct sidra_device *sdev, struct sidra_timeline *timel
 void sidra_timeline_loaded(struct sidra_device *sdev, struct sidra_timeline *timeline);
 
 /*
- * Adds a waiter; calls @fire before it returns if the value was reached or the timeline is not
- * attached.
+ * Adds a waiter; calls @fire before it returns if the value was reached, the epoch has ended, or
+ * the timeline is not attached.
  */
 void sidra_waiter_add(struct sidra_device *sdev, struct sidra_timeline *timeline,
 		      struct sidra_waiter *waiter);

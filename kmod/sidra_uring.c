@@ -31,7 +31,10 @@ struct sidra_uring_wait {
 
 /* ---- WAIT_VALUE ---- */
 
-/* Completes a WAIT_VALUE; the command may not be used afterwards. */
+/*
+ * Completes a WAIT_VALUE; the command may not be used afterwards. Called under the ring's lock, as
+ * sidra_uring_cancel_one() is.
+ */
 static void sidra_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct sidra_uring_wait *wait = sidra_uring_pdu_of(cmd)->wait;
@@ -80,16 +83,11 @@ static int sidra_uring_wait_value(struct io_uring_cmd *cmd, struct sidra_queue *
 	wait->waiter.fire = sidra_uring_fire;
 	sidra_uring_pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	sidra_waiter_add(queue->sdev, &queue->timeline, &wait->waiter);
 	/*
-	 * A reset between the check and the arming has not fired this one. The command may be
-	 * completed and freed by now, unless it was still queued.
+	 * The command may be completed and freed before this returns: also by a reset since the
+	 * check.
 	 */
-	if (sidra_timeline_check(&queue->timeline, epoch, value) == -ECANCELED &&
-	    sidra_waiter_del(queue->sdev, &queue->timeline, &wait->waiter)) {
-		wait->result = -ECANCELED;
-		sidra_uring_finish(cmd, issue_flags);
-	}
+	sidra_waiter_add(queue->sdev, &queue->timeline, &wait->waiter);
 	return -EIOCBQUEUED;
 }
 
@@ -207,6 +205,8 @@ struct uring_sqe {
 	union sidra_cmd packet;
 	u64 address;
 	u32 length;	/* WAIT_VALUE: the epoch */
+	u32 file_index;
+	u16 buffer;
 };
 
 /* Parts of the SQE that the command does not use must be zero. */
@@ -216,8 +216,9 @@ static int sidra_uring_check_unused(const struct io_uring_cmd *cmd, const struct
 	bool fixed = cmd->flags & IORING_URING_CMD_FIXED,
 	     submits = cmd->cmd_op == SIDRA_URING_SUBMIT;
 
-	if (sqe->cmd.flags || (fixed && !submits) || (!fixed && sqe->address) ||
-	    (submits && sqe->cmd.value))
+	if (sqe->cmd.flags || sqe->file_index || (submits && sqe->cmd.value))
+		return -EINVAL;
+	if (fixed ? !submits : sqe->address || sqe->buffer)
 		return -EINVAL;
 	if (cmd->cmd_op == SIDRA_URING_CANCEL && sqe->length)
 		return -EINVAL;
@@ -286,6 +287,8 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		memcpy(&sqe.packet, &layout->packet, sizeof(sqe.packet));
 	sqe.address = READ_ONCE(cmd->sqe->addr);
 	sqe.length = READ_ONCE(cmd->sqe->len);
+	sqe.file_index = READ_ONCE(cmd->sqe->file_index);
+	sqe.buffer = READ_ONCE(cmd->sqe->buf_index);
 	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
 	ret = sidra_uring_run_known(cmd, &sqe, sfile, issue_flags);

@@ -523,14 +523,16 @@ TEST_F(Uring, EveryUnusedBitIsRefused) {
     constexpr Part kAddress{offsetof(io_uring_sqe, addr), offsetof(io_uring_sqe, addr) + 8};
     constexpr Part kLength{offsetof(io_uring_sqe, len), offsetof(io_uring_sqe, len) + 4};
     constexpr Part kFlags{kCmd + offsetof(sidra_uring_cmd, flags), kCmd + offsetof(sidra_uring_cmd, value)};
+    constexpr Part kBuffer{offsetof(io_uring_sqe, buf_index), offsetof(io_uring_sqe, buf_index) + 2};
+    constexpr Part kFile{offsetof(io_uring_sqe, file_index), offsetof(io_uring_sqe, file_index) + 4};
     constexpr Part kValue{kCmd + offsetof(sidra_uring_cmd, value), kPacket};
     constexpr Part kBehind{kPacket, kPacket + sizeof(sidra_cmd)};
     const struct {
         uint32_t op;
         std::vector<Part> unused;
-    } kinds[] = {{SIDRA_URING_SUBMIT, {kFlags, kValue, kAddress, kLength}},
-                 {SIDRA_URING_WAIT_VALUE, {kFlags, kAddress, kBehind}},
-                 {SIDRA_URING_CANCEL, {kFlags, kAddress, kLength, kBehind}}};
+    } kinds[] = {{SIDRA_URING_SUBMIT, {kFlags, kValue, kAddress, kLength, kBuffer, kFile}},
+                 {SIDRA_URING_WAIT_VALUE, {kFlags, kAddress, kBehind, kBuffer, kFile}},
+                 {SIDRA_URING_CANCEL, {kFlags, kAddress, kLength, kBehind, kBuffer, kFile}}};
     Node node;
     Context context(node);
     Queue queue(context, SIDRA_QUEUE_KERNEL);

@@ -3,6 +3,7 @@
 // or after it, and executed. Work reported as done has been done.
 #include <linux/sync_file.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -99,6 +100,59 @@ TEST_F(ResetRace, NoSubmitIsLostAndNoDroppedOneIsDone) {
     uint64_t value;
     ASSERT_EQ(queue.submit({nop()}, &value), 0);
     EXPECT_EQ(queue.wait(value), 0) << "it runs as before";
+}
+
+// Resets a queue in a thread while it lives.
+class Resets {
+   public:
+    explicit Resets(const Queue& queue)
+        : thread_([this, &queue] {
+              while (!stop_) EXPECT_EQ(queue.reset(), 0);
+          }) {}
+    ~Resets() {
+        stop_ = true;
+        thread_.join();
+    }
+
+   private:
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+constexpr uint64_t kNever = 1ull << 40;  // behind the end of a timeline
+
+TEST_F(ResetRace, WhoIsArmedIsSignalled) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    const Resets resets(queue);
+    for (int round = 0; round < rounds(1000, 50'000); round++) {
+        const int event = eventfd(0, EFD_CLOEXEC);
+        sidra_ioctl_arm a{context.handle, queue.create.queue, kNever, event, 0, queue.epoch(), 0};
+        const int result = node.call(SIDRA_IOCTL_ARM, a);
+        ASSERT_TRUE(result == 0 || result == -ECANCELED) << result;
+        pollfd signalled{event, POLLIN, 0};
+        if (result == 0) ASSERT_EQ(poll(&signalled, 1, static_cast<int>(kPatienceMs)), 1) << "round " << round;
+        close(event);
+    }
+}
+
+// By worker threads of io_uring, whose commands may be completed by another thread before they have returned.
+TEST_F(ResetRace, WaitsByUringEnd) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Ring ring;
+    constexpr uint64_t kBatch = 8;
+    const Resets resets(queue);
+    for (int round = 0; round < rounds(200, 10'000); round++) {
+        for (uint64_t i = 0; i < kBatch; i++)
+            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, Ring::command(queue, kNever), i, nullptr, IOSQE_ASYNC)->len =
+                queue.epoch();
+        const auto results = ring.reap(kBatch);
+        ASSERT_EQ(results.size(), kBatch) << "round " << round;
+        for (const auto& [number, result] : results) ASSERT_EQ(result, -ECANCELED) << number;
+    }
 }
 
 TEST_F(ResetRace, CommandsByUringEnd) {
