@@ -109,16 +109,33 @@ int sidra_mmu_map_local(struct sidra_vm *vm, u64 va, u64 offset, u64 size, u64 f
 	return sidra_ptab_map(&vm->ptab, va, offset, size, flags | SIDRA_PTE_LOCAL);
 }
 
-void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size)
+void sidra_mmu_clear(struct sidra_vm *vm, u64 va, u64 size)
+{
+	lockdep_assert_held(&vm->lock);
+	sidra_ptab_unmap(&vm->ptab, va, size);
+}
+
+void sidra_mmu_quiesce(struct sidra_vm *vm, u64 va, u64 size)
 {
 	struct sidra_ctx *ctx;
 
 	lockdep_assert_held(&vm->lock);
-	sidra_ptab_unmap(&vm->ptab, va, size);
 	list_for_each_entry(ctx, &vm->ctxs, vm_link)
 		sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
 	sidra_ptab_free_unlinked(&vm->ptab);
+}
+
+void sidra_mmu_free(struct sidra_vm *vm, u64 va, u64 size)
+{
+	lockdep_assert_held(&vm->lock);
 	sidra_range_free(&vm->addresses, va, size + GUARD);
+}
+
+void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size)
+{
+	sidra_mmu_clear(vm, va, size);
+	sidra_mmu_quiesce(vm, va, size);
+	sidra_mmu_free(vm, va, size);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

@@ -37,5 +37,12 @@ int sidra_mmu_map_sgt(struct sidra_vm *vm, u64 va, struct sg_table *sgt, u64 fro
 int sidra_mmu_map_local(struct sidra_vm *vm, u64 va, u64 offset, u64 size, u64 flags);
 /* Unmaps [va, va + size) and frees the reservation. On return the device no longer accesses it. */
 void sidra_mmu_unmap(struct sidra_vm *vm, u64 va, u64 size);
+/*
+ * The steps of sidra_mmu_unmap(), for several mappings: after all are cleared, one
+ * sidra_mmu_quiesce() for a range with all of them waits for the device.
+ */
+void sidra_mmu_clear(struct sidra_vm *vm, u64 va, u64 size);
+void sidra_mmu_quiesce(struct sidra_vm *vm, u64 va, u64 size);
+void sidra_mmu_free(struct sidra_vm *vm, u64 va, u64 size);
 
 #endif

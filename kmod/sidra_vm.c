@@ -30,42 +30,68 @@ static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 	return ERR_PTR(ret);
 }
 
-void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
+/* The chip has acknowledged that it no longer uses the pages: this may free them. */
+static void sidra_binding_free(struct sidra_vm *vm, struct sidra_binding *binding)
 {
 	struct sidra_bo *bo = to_sidra_bo(binding->obj);
 
-	lockdep_assert_held(&vm->lock);
 	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
-	sidra_mmu_unmap(vm, binding->va, binding->size);
-	/* After the unmap was acknowledged: this may free the memory */
+	sidra_mmu_free(vm, binding->va, binding->size);
 	drm_gem_object_put(binding->obj);
 	kfree(binding);
 }
 
+void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
+{
+	lockdep_assert_held(&vm->lock);
+	sidra_mmu_clear(vm, binding->va, binding->size);
+	sidra_mmu_quiesce(vm, binding->va, binding->size);
+	sidra_binding_free(vm, binding);
+}
+
+/*
+ * Drops the bindings of a buffer, or all if @obj is NULL. Waits for the chip once for each context,
+ * however many there are: others may wait for the caller meanwhile.
+ */
+static void sidra_vm_drop_bindings(struct sidra_vm *vm, const struct drm_gem_object *obj)
+{
+	u64 begin = U64_MAX, end = 0;
+	struct sidra_binding *binding;
+	unsigned long page;
+
+	lockdep_assert_held(&vm->lock);
+	xa_for_each(&vm->bindings, page, binding) {
+		if (obj && binding->obj != obj)
+			continue;
+		sidra_mmu_clear(vm, binding->va, binding->size);
+		begin = min(begin, binding->va);
+		end = max(end, binding->va + binding->size);
+	}
+	if (begin > end)
+		return;
+	sidra_mmu_quiesce(vm, begin, end - begin);
+	xa_for_each(&vm->bindings, page, binding)
+		if (!obj || binding->obj == obj)
+			sidra_binding_free(vm, binding);
+}
+
 void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj)
 {
-	unsigned long index = 0, page;
-	struct sidra_binding *binding;
 	struct sidra_vm *vm = NULL;
+	unsigned long index = 0;
 
 	while ((vm = sidra_vm_next(vms, vm, &index))) {
 		guard(mutex)(&vm->lock);
-		xa_for_each(&vm->bindings, page, binding)
-			if (binding->obj == obj)
-				sidra_binding_drop(vm, binding);
+		sidra_vm_drop_bindings(vm, obj);
 	}
 }
 
 static void sidra_vm_destroy(struct sidra_vm *vm)
 {
-	struct sidra_binding *binding;
-	unsigned long page;
-
 	lockdep_assert_held(&vm->lock);
 	if (vm->dead)
 		return;
-	xa_for_each(&vm->bindings, page, binding)
-		sidra_binding_drop(vm, binding);
+	sidra_vm_drop_bindings(vm, NULL);
 	xa_destroy(&vm->bindings);
 	sidra_mmu_fini(vm);
 	xa_erase(&vm->sdev->vms, vm->id);

@@ -126,6 +126,23 @@ TEST_F(Vm, OfOthersDoesNotExist) {
     EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), -ENOENT);
 }
 
+// Others wait for the end of such a call: it takes a command of the chip for each context, not for each binding.
+TEST_F(Vm, AHandleWithManyBindingsIsClosedAtOnce) {
+    constexpr uint64_t kBindings = 200;
+    const Card card;
+    ASSERT_TRUE(card.known());
+    Node node;
+    Context context(node), neighbour(node, context.vm);
+    card.counter("mmio_writes");  // counted from now on
+    uint64_t before = 0;
+    {
+        const Buffer buffer(context, 4096);
+        for (uint64_t i = 0; i < kBindings; i++) Buffer::bind(context, buffer.handle);
+        before = card.counter("mmio_writes");
+    }
+    EXPECT_LT(card.counter("mmio_writes") - before, kBindings);
+}
+
 TEST_F(Vm, BuffersTakeTheAddressThatIsAskedFor) {
     Node node;
     Context context(node);
