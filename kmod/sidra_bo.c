@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/wait_bit.h>
 
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
@@ -89,12 +90,29 @@ static void sidra_bo_track_mapping(struct sidra_device *sdev, struct sidra_bo *b
 	list_add(&bo->link, &sdev->bos);
 }
 
-static void sidra_bo_unmap_locked(struct sidra_bo *bo)
+/*
+ * Takes a mapped buffer off the device's list: @bo, or any if that is NULL. Who gets one calls
+ * sidra_bo_undo_mapping(). NULL: it was not mapped, or somebody else undoes that; there is none.
+ */
+static struct sidra_bo *sidra_bo_untrack_mapping(struct sidra_device *sdev, struct sidra_bo *bo)
+{
+	guard(mutex)(&sdev->bo_lock);
+	if (!bo)
+		bo = list_first_entry_or_null(&sdev->bos, struct sidra_bo, link);
+	else if (!bo->sgt || list_empty(&bo->link))
+		bo = NULL;
+	if (bo) {
+		list_del_init(&bo->link);
+		atomic_inc(&sdev->bos_unmapping);
+	}
+	return bo;
+}
+
+/* Without a lock of the device's: the memory can be large, and its exporter busy. */
+static void sidra_bo_undo_mapping(struct sidra_device *sdev, struct sidra_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 
-	if (!bo->sgt)
-		return;
 	if (obj->import_attach) {
 		bo->exporter = obj->import_attach->dmabuf;
 		dma_resv_lock(bo->exporter->resv, NULL);
@@ -111,8 +129,17 @@ static void sidra_bo_unmap_locked(struct sidra_bo *bo)
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
 		sidra_bo_put_pages(bo, bo->sgt);
 	}
-	WRITE_ONCE(bo->sgt, NULL);
-	list_del(&bo->link);
+	smp_store_release(&bo->sgt, NULL);	/* last: it may be freed now, see sidra_bo_unmap() */
+	atomic_dec_and_wake_up(&sdev->bos_unmapping);
+}
+
+/* On return the buffer is not mapped for DMA. The device's removal may be what undoes that. */
+static void sidra_bo_unmap(struct sidra_device *sdev, struct sidra_bo *bo)
+{
+	if (sidra_bo_untrack_mapping(sdev, bo))
+		sidra_bo_undo_mapping(sdev, bo);
+	else
+		wait_var_event(&sdev->bos_unmapping, !smp_load_acquire(&bo->sgt));
 }
 
 static int sidra_bo_map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
@@ -155,11 +182,11 @@ static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 
 void sidra_bo_unmap_all(struct sidra_device *sdev)
 {
-	struct sidra_bo *bo, *next;
+	struct sidra_bo *bo;
 
-	guard(mutex)(&sdev->bo_lock);
-	list_for_each_entry_safe(bo, next, &sdev->bos, link)
-		sidra_bo_unmap_locked(bo);
+	while ((bo = sidra_bo_untrack_mapping(sdev, NULL)))
+		sidra_bo_undo_mapping(sdev, bo);
+	wait_var_event(&sdev->bos_unmapping, !atomic_read(&sdev->bos_unmapping));
 }
 
 /* ---- Objects ---- */
@@ -188,8 +215,7 @@ static void sidra_bo_free(struct drm_gem_object *obj)
 	struct sidra_device *sdev = to_sidra(obj->dev);
 	struct dma_buf *exporter;
 
-	scoped_guard(mutex, &sdev->bo_lock)
-		sidra_bo_unmap_locked(bo);
+	sidra_bo_unmap(sdev, bo);
 	exporter = bo->exporter;
 	if (bo->kind == SIDRA_BO_HOST) {
 		drm_gem_shmem_free(&bo->base);	/* takes the exporter's lock */
@@ -306,8 +332,7 @@ static void sidra_bo_drop_work(struct work_struct *work)
 	/* Exclusively, so that nobody binds it meanwhile */
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		sidra_vm_drop_buffer(&sdev->vms, obj);
-		guard(mutex)(&sdev->bo_lock);
-		sidra_bo_unmap_locked(bo);
+		sidra_bo_unmap(sdev, bo);
 	}
 	drm_gem_object_put(obj);
 	drm_dev_put(drm);
@@ -429,8 +454,12 @@ static struct drm_gem_object *sidra_bo_create_local(struct sidra_device *sdev,
 
 static struct drm_gem_object *sidra_bo_create_host(struct sidra_device *sdev, u64 size)
 {
-	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&sdev->drm, size);
+	struct drm_gem_shmem_object *shmem;
 
+	/* It could never be bound, but the list of its pages would be allocated. */
+	if (size >> PAGE_SHIFT > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	shmem = drm_gem_shmem_create(&sdev->drm, size);
 	return IS_ERR(shmem) ? ERR_CAST(shmem) : &shmem->base;
 }
 

@@ -30,8 +30,8 @@ enum sidra_bo_kind {
  * @base: first; of a local or user buffer only its drm_gem_object is used
  * @kind: whose memory it is; constant
  * @dma_lock: serialises the first mapping for DMA
- * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock. Of a local
- *        buffer: in sidra_peers.exports while it is @exported
+ * @link: in sidra_device.bos while @sgt is mapped, under bo_lock. Of a local buffer: in
+ *        sidra_peers.exports while it is @exported
  * @sgt: pages mapped for DMA; NULL before the first bind and after the device was removed
  * @direction: direction of that mapping
  * @exporter: exporter of an import that was unmapped; holds the reference that the attachment had

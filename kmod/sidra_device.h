@@ -17,7 +17,7 @@
  *     sidra_vector.lock > sidra_job.lock
  *   sidra_ctx.lock, sidra_chip.admin_lock > sidra_coredump.lock > sidra_device.ctxs_lock
  *   sidra_queue.fence_lock > sidra_queue.submit_lock
- *   sidra_bo.dma_lock, sidra_vm.lock > sidra_device.bo_lock > dma_resv
+ *   sidra_bo.dma_lock, sidra_vm.lock > sidra_device.bo_lock, dma_resv
  *   reset_lock > sidra_peers.lock > dma_resv
  *   sidra_ctx.lock, mmap_lock > sidra_device.map_lock
  *   sidra_firmware.update_lock > sidra_mailbox.lock
@@ -149,6 +149,7 @@ struct sidra_recovery {
  * @events: uevents that were not sent yet
  * @bo_lock: protects @bos
  * @bos: buffers mapped for DMA, which must be unmapped before remove() returns
+ * @bos_unmapping: those that were taken off @bos, and whose mapping is being undone
  * @wq: work that may take @reset_lock
  * @fence_wq: work that signals fences; allocates no memory
  * @counters: counters for debugfs
@@ -228,6 +229,7 @@ struct sidra_device {
 
 	struct mutex bo_lock;	/* of @bos */
 	struct list_head bos;
+	atomic_t bos_unmapping;
 
 	struct workqueue_struct *wq;
 	struct workqueue_struct *fence_wq;

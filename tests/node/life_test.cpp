@@ -144,6 +144,12 @@ class ControlGroup {
     inline static const std::string kMount = "/tmp/sidra-cgroup", kGroup = kMount + "/sidra";
 };
 
+TEST_F(Life, MoreMemoryThanTheMachineHasIsRefused) {
+    Node node;
+    sidra_ioctl_buffer_create a{1ull << 38, 0, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, a), -ENOMEM);
+}
+
 TEST_F(Life, DataOfSharedWeightsIsChargedToWhoSharesThem) {
     constexpr uint64_t kShares = 16, kBytes = 1 << 20;  // the maximum that a descriptor keeps
     const ControlGroup group;
