@@ -192,24 +192,39 @@ static long sidra_file_driver_call(struct file *filp, unsigned int cmd, u64 arg)
 	return ret;
 }
 
-static long sidra_file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+static long sidra_file_answer(struct drm_file *file, unsigned int cmd, long ret)
 {
-	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	long ret;
 
 	sidra_count(sfile->sdev, ioctls);
-	/*
-	 * Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or
-	 * a page.
-	 */
-	ret = sidra_file_is_driver_call(cmd) ? sidra_file_driver_call(filp, cmd, arg) :
-					       drm_ioctl(filp, cmd, arg);
 	ret = sidra_answer(sfile->sdev, ret);
 	if (ret < 0)
 		sidra_refusal_settle(file, _IOC_NR(cmd), ret);
 	return ret;
 }
+
+/*
+ * Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or a page.
+ */
+static long sidra_file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return sidra_file_answer(filp->private_data, cmd,
+				 sidra_file_is_driver_call(cmd) ?
+					 sidra_file_driver_call(filp, cmd, arg) :
+					 drm_ioctl(filp, cmd, arg));
+}
+
+#ifdef CONFIG_COMPAT
+/* Structs of the driver's calls are the same in 32 bits, those of DRM's are not. */
+static long sidra_file_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	if (sidra_file_is_driver_call(cmd))
+		return sidra_file_ioctl(filp, cmd, (unsigned long)compat_ptr(arg));
+	return sidra_file_answer(filp->private_data, cmd, drm_compat_ioctl(filp, cmd, arg));
+}
+#else
+#define sidra_file_compat_ioctl	NULL
+#endif
 
 const struct file_operations sidra_fops = {
 	.owner = THIS_MODULE,
@@ -217,7 +232,7 @@ const struct file_operations sidra_fops = {
 	.open = accel_open,
 	.release = sidra_file_release,
 	.unlocked_ioctl = sidra_file_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
+	.compat_ioctl = sidra_file_compat_ioctl,
 	.mmap = sidra_mmap,
 	.poll = drm_poll,
 	.read = drm_read,

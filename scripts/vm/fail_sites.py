@@ -15,7 +15,7 @@ REFUSES = re.compile(r"""
     | _copy_(from|to)_user | strncpy_from_user
     | __xa_(alloc|alloc_cyclic|insert) | ida_alloc_range
     | dmam?_alloc_attrs | dma_map_(page_attrs|resource|sgtable) | dma_buf_dynamic_attach | sg_alloc_\w+ | pin_user_pages_fast | blk_check_plugged
-    | accel_open | drm_ioctl | drm_dev_register | drm_gem_(dmabuf_export|handle_create|mmap|prime_import)
+    | accel_open | drm_(compat_)?ioctl | drm_dev_register | drm_gem_(dmabuf_export|handle_create|mmap|prime_import)
     | drm_gem_shmem_(create|get_sg_table|mmap|pin|prime_import_sg_table)
     | sync_file_create | anon_inode_getfd | get_unused_fd_flags
     | __devm_drm_dev_alloc | __drmm_add_action_or_reset | devm_\w*(request|reserve)\w+
@@ -44,7 +44,7 @@ NEVER_REFUSES = re.compile(r"""
     | pci_(clear_master|irq_vector|restore_state|save_state|set_master|unregister_driver) | devm_free_irq | irq_set_affinity | iommu_get_domain_for_dev
     | cdev_(init|device_del) | device_initialize | class_unregister | unregister_chrdev_region | hwmon_device_unregister | release_firmware
     | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
-    | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches
+    | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches | _totalram_pages
     | param_ops_(bool|uint) | system_freezable_wq | this_cpu_off | finish_wait | schedule | static_key_\w+ | make_kuid | from_kuid_munged
     | drm_ioctl_kernel | rep_stos_alternative
 """, re.VERBOSE)

@@ -607,6 +607,22 @@ TEST_F(Ioctl, ThirtyTwoBitCallersGetTheSame) {
         if (call.run) EXPECT_EQ(compat(node.fd, call.request, edge.place(call.argument())), call.result) << call.name;
 }
 
+// Of DRM's own calls: its structs are different in 32 bits.
+TEST_F(Ioctl, ThirtyTwoBitCallersGetTheNameOfTheDriver) {
+    struct {
+        int32_t numbers[3];
+        uint32_t name_size, name, date_size, date, text_size, text;
+    } version{};
+    const Edge text;
+    auto* name = static_cast<char*>(text.place(std::vector<uint8_t>(16)));
+    version.name_size = 16;
+    version.name = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(name));
+    void* argument = edge.place(bytes_of(version));
+    ASSERT_EQ(compat(node.fd, _IOWR('d', 0x00, version), argument), 0);
+    std::memcpy(&version, argument, sizeof version);
+    EXPECT_EQ(std::string(name, version.name_size), "sidra");
+}
+
 TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
     for (const Call& call : calls()) {
         // One object for all attempts: they leave it in place, and a small chip has few.
