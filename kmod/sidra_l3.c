@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/io.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
@@ -35,7 +36,7 @@ static void sidra_l3_clean(struct sidra_device *sdev)
 	struct sidra_l3_part *part;
 
 	lockdep_assert_held(&l3->clean_lock);
-	while ((part = sidra_l3_take_dirty(l3))) {
+	while (!fatal_signal_pending(current) && (part = sidra_l3_take_dirty(l3))) {
 		if (sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, part->offset, part->size, 0)) {
 			sidra_l3_put_dirty(l3, part, 0);
 			return;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
 
 #include "sidra_admin.h"
 #include "sidra_chip.h"
@@ -219,7 +221,9 @@ static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
 	int ret;
 
 	while (sidra_store_next_marked(store, &first, &end)) {
-		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, end - first, 0);
+		ret = fatal_signal_pending(current) ?
+			      -EINTR :
+			      sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, end - first, 0);
 		if (ret)
 			return ret;
 		sidra_store_unmark(store, first, end, taken);
@@ -476,6 +480,7 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 	if (held.error)
 		return held.error;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in sidra_store_nvm_read() */
+	tile = array_index_nospec(tile, object->tile_count);
 	ret = sidra_admin_locked(sdev, SIDRA_ADMIN_XBAR_REPORT, object->xbars[tile],
 				 sdev->chip.bounce_bus, 1);
 	if (ret)

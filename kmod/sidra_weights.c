@@ -4,6 +4,7 @@
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/uuid.h>
@@ -294,6 +295,7 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_nvm_entry entry = {};
 	struct sidra_weights_handle *handle;
+	struct sidra_user *user;
 	uuid_t uuid;
 	int ret;
 
@@ -322,7 +324,12 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return PTR_ERR(handle);
 	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
 		return -EACCES;
-	ret = sidra_store_publish(sdev, ctx->user, handle->object, &entry, kept, args->data_size);
+	/* Not that of the file: who has changed its user since has the names of the new one. */
+	user = sidra_user_get(sdev, sidra_limits_caller());
+	if (!user)
+		return -ENOMEM;
+	ret = sidra_store_publish(sdev, user, handle->object, &entry, kept, args->data_size);
+	sidra_user_put(sdev, user);
 	if (!ret)
 		memcpy(args->uuid, entry.uuid, sizeof(args->uuid));
 	return ret;
@@ -704,7 +711,8 @@ static int sidra_weights_list_named(struct sidra_device *sdev, u32 *cursor, u32 
 	if (call.error)
 		return call.error;
 	for (; *cursor < SIDRA_NVM_ENTRIES && found < count; (*cursor)++) {
-		const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[*cursor];
+		const struct sidra_nvm_entry *entry =
+			&sdev->store.nvm.entries[array_index_nospec(*cursor, SIDRA_NVM_ENTRIES)];
 
 		if (entry->uid && sidra_nvm_visible(entry, &user))
 			sidra_weights_fill_entry(entry, &user, &entries[found++]);

@@ -169,7 +169,7 @@ struct sidra_query_clock {
 };
 
 /**
- * struct sidra_query_limits - what all open files of the calling user hold, and may hold at most
+ * struct sidra_query_limits - what the user who opened this file holds in all files, and may hold
  * @contexts: contexts that they hold
  * @contexts_max: limit of @contexts
  * @queues: queues that they hold
@@ -704,8 +704,8 @@ struct sidra_ioctl_weights_create {
  * @hash: in, content hash of the caller's choice, or zero
  * @uuid: out, identity for users
  *
- * Every tile must be programmed (-ENODATA). The calling user owns the name: each user has names of
- * its own.
+ * Every tile must be programmed (-ENODATA). The calling user, who need not be who opened the file,
+ * owns the name, and it counts as theirs: each user has names of its own.
  */
 struct sidra_ioctl_weights_publish {
 	__u32 context;

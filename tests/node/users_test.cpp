@@ -204,6 +204,21 @@ int try_local(const Node& node, uint64_t bytes, uint32_t* handle) {
     return error;
 }
 
+TEST_F(Users, NamesBelongToWhoGivesThem) {
+    const Node node;
+    const Programmed weights(node);
+    as(kAlice, [&] {
+        EXPECT_EQ(weights.publish(kName, 0600), 0);
+        EXPECT_EQ(open_named(node, weights.context, SIDRA_OWNER_CALLER, SIDRA_WEIGHTS_COMPUTE), 0);
+    });
+    EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), -ENOENT) << "root opened the file, but has no such name";
+    as(kAlice, [&] {
+        EXPECT_EQ(limits_of(Node()).names, 1u);
+        EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
+        EXPECT_EQ(limits_of(Node()).names, 0u);
+    });
+}
+
 TEST_F(Users, HaveLimitsForAllOfTheirFilesTogether) {
     const Limit contexts("contexts", 2), queues("queues", 3), names("names", 1), crossbars("crossbars", 2),
         l3("l3", 8192);
