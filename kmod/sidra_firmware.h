@@ -16,7 +16,7 @@ struct sidra_device;
 /**
  * struct sidra_firmware - state of the connection
  * @work: connects, and talks to the firmware
- * @patience: deadline in jiffies for the firmware to start
+ * @patience: until when the firmware may start, in jiffies
  * @version: major << 24 | minor << 16 | patch of the running firmware; 0: not connected
  * @security_version: its security version
  * @logged: the @version that was last logged

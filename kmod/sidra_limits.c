@@ -84,7 +84,7 @@ u32 sidra_limits_caller(void)
 	return from_kuid(&init_user_ns, current_euid());
 }
 
-static struct sidra_user *sidra_user_find(struct sidra_limits *limits, u32 uid)
+static struct sidra_user *sidra_limits_find_user(struct sidra_limits *limits, u32 uid)
 {
 	struct sidra_user *user;
 
@@ -104,7 +104,7 @@ struct sidra_user *sidra_user_get(struct sidra_device *sdev, u32 uid)
 		return NULL;
 	fresh->uid = uid;
 	scoped_guard(spinlock, &limits->lock) {
-		user = sidra_user_find(limits, uid);
+		user = sidra_limits_find_user(limits, uid);
 		if (!user) {
 			user = fresh;
 			list_add_tail(&user->link, &limits->users);
@@ -116,7 +116,7 @@ struct sidra_user *sidra_user_get(struct sidra_device *sdev, u32 uid)
 	return user;
 }
 
-static void sidra_user_put_locked(struct sidra_user *user, unsigned int refs)
+static void sidra_limits_put_user(struct sidra_user *user, unsigned int refs)
 {
 	user->refs -= refs;
 	if (user->refs)
@@ -128,7 +128,7 @@ static void sidra_user_put_locked(struct sidra_user *user, unsigned int refs)
 void sidra_user_put(struct sidra_device *sdev, struct sidra_user *user)
 {
 	guard(spinlock)(&sdev->limits.lock);
-	sidra_user_put_locked(user, 1);
+	sidra_limits_put_user(user, 1);
 }
 
 int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user,
@@ -167,7 +167,7 @@ void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user,
 {
 	guard(spinlock)(&sdev->limits.lock);
 	user->held[resource] -= amount;
-	sidra_user_put_locked(user, 1);
+	sidra_limits_put_user(user, 1);
 }
 
 void sidra_user_forget_name(struct sidra_device *sdev, u32 owner)
@@ -175,9 +175,9 @@ void sidra_user_forget_name(struct sidra_device *sdev, u32 owner)
 	struct sidra_user *user;
 
 	guard(spinlock)(&sdev->limits.lock);
-	user = sidra_user_find(&sdev->limits, owner);
+	user = sidra_limits_find_user(&sdev->limits, owner);
 	user->held[SIDRA_RESOURCE_NAMES]--;	/* it exists, as it is charged for the name */
-	sidra_user_put_locked(user, 1);
+	sidra_limits_put_user(user, 1);
 }
 
 void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,

@@ -16,7 +16,7 @@ void sidra_submit_init(struct sidra_queue *queue);
 void sidra_submit_fini(struct sidra_queue *queue);
 /* Signals the fences of all unfinished jobs with this error. */
 void sidra_submit_fail(struct sidra_queue *queue, int error);
-/* Whether a job has missed its deadline. */
+/* Whether a job has taken longer than it may. */
 bool sidra_submit_late(struct sidra_queue *queue);
 /*
  * Drops the packets that have not retired, fails their jobs with -ECANCELED, and begins another
