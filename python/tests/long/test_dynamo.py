@@ -72,6 +72,27 @@ def test_a_network_runs_compiled():
         assert operators(there, x.to("sidra:0"))[0] >= 4  # what would be counted
 
 
+@pytest.mark.skipif(not hasattr(torch._dynamo.config, "record_runtime_overhead"), reason="this PyTorch makes no such notes")
+def test_calls_make_no_notes_for_profilers_and_those_of_other_backends_do(monkeypatch):
+    notes = []
+    note = torch._dynamo.utils.record_pregraph_bytecode_enter
+    monkeypatch.setattr(torch._dynamo.utils, "record_pregraph_bytecode_enter", lambda: (notes.append(None), note())[1])
+    there, x = mlp().to("sidra:0"), torch.randn(4, 64, device="sidra:0")
+    for backend, count in (("sidra", 0), ("eager", 1), ("sidra", 0)):
+        torch._dynamo.reset()
+        compiled = torch.compile(there, backend=backend)
+        with torch.no_grad():
+            compiled(x)
+            notes.clear()
+            compiled(x)
+        assert len(notes) == count
+        assert torch._dynamo.config.record_runtime_overhead
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(record_runtime_overhead=False), torch.no_grad():
+        torch.compile(there, backend="sidra")(x)
+        assert not torch._dynamo.config.record_runtime_overhead  # the caller has chosen that
+
+
 def test_pytorch_finds_the_backend_and_imports_no_compiler_before():
     program = """
 import sys, torch

@@ -58,7 +58,30 @@ def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any],
             say("it records gradients, so it runs operator by operator")
         as_it_is = lambda graph, inputs: make_boxed_func(graph.forward)
         return aot_autograd(fw_compiler=as_it_is)(graph_module, example_inputs)
+    _take_no_notes()
     return Region(graph_module, example_inputs, name_of(graph_module), chosen, say).entry()
+
+
+_notes_are_off = False  # until Dynamo has compiled the graph
+
+
+def _take_no_notes() -> None:
+    """Dynamo's code that fetches the inputs of a graph tells profilers how long that takes, by two calls in Python: a quarter of what Dynamo needs for a warm
+    call. The graph that is being compiled goes without them; those that are compiled later have them."""
+    global _notes_are_off
+    from torch._dynamo import callback_handler, config, on_compile_end
+
+    if not getattr(config, "record_runtime_overhead", False):  # PyTorch 2.6 has no such switch
+        return
+    config.record_runtime_overhead, _notes_are_off = False, True
+    if _take_notes_again not in callback_handler.end_callbacks:  # torch._dynamo.reset() removes it
+        on_compile_end(_take_notes_again)
+
+
+def _take_notes_again(_: object) -> None:
+    global _notes_are_off
+    if _notes_are_off:
+        torch._dynamo.config.record_runtime_overhead, _notes_are_off = True, False
 
 
 def _records_gradients(graph_module: torch.fx.GraphModule) -> bool:
