@@ -129,7 +129,8 @@ static void sidra_bo_undo_mapping(struct sidra_device *sdev, struct sidra_bo *bo
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
 		sidra_bo_put_pages(bo, bo->sgt);
 	}
-	smp_store_release(&bo->sgt, NULL);	/* last: it may be freed now, see sidra_bo_unmap() */
+	/* Last: it may be freed now, see sidra_bo_unmap() */
+	smp_store_release(&bo->sgt, NULL);
 	atomic_dec_and_wake_up(&sdev->bos_unmapping);
 }
 
@@ -139,6 +140,7 @@ static void sidra_bo_unmap(struct sidra_device *sdev, struct sidra_bo *bo)
 	if (sidra_bo_untrack_mapping(sdev, bo))
 		sidra_bo_undo_mapping(sdev, bo);
 	else
+		/* Pairs with sidra_bo_undo_mapping() */
 		wait_var_event(&sdev->bos_unmapping, !smp_load_acquire(&bo->sgt));
 }
 

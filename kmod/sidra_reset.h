@@ -16,9 +16,9 @@ struct sidra_device;
 bool sidra_reset_chip(struct sidra_device *sdev);
 
 /*
- * For a chip that does not do what it was told, and for a fence whose job should have ended long ago,
- * while somebody who may wait for that fence holds a lock of the driver: takes only locks that a
- * fence may depend on. Afterwards no DMA of the chip reaches memory, until the recovery that this
+ * For a chip that does not do what it was told, and for a fence whose job should have ended long
+ * ago, while somebody who may wait for that fence holds a lock of the driver: takes only locks that
+ * a fence may depend on. Afterwards no DMA of the chip reaches memory, until the recovery that this
  * requests has reset the device.
  */
 void sidra_isolate_device(struct sidra_device *sdev);
