@@ -62,7 +62,7 @@ struct sidra_dep {
  * @ready: its packets may be published
  * @stops: its first packet was replaced by one that stops the queue
  * @dep_count: number of @deps
- * @deps: its in-fences
+ * @deps: its in-fences, with references until it has left the queue's list
  */
 struct sidra_job {
 	struct dma_fence fence;
@@ -100,13 +100,17 @@ static void sidra_submit_job_free(struct rcu_head *rcu)
 	module_put(THIS_MODULE);
 }
 
+static void sidra_submit_put_deps(struct sidra_job *job)
+{
+	while (job->dep_count)
+		dma_fence_put(job->deps[--job->dep_count].fence);
+}
+
 static void sidra_submit_fence_release(struct dma_fence *fence)
 {
 	struct sidra_job *job = container_of(fence, struct sidra_job, fence);
-	u32 i;
 
-	for (i = 0; i < job->dep_count; i++)
-		dma_fence_put(job->deps[i].fence);
+	sidra_submit_put_deps(job);	/* only of a job that was never in a queue's list */
 	sidra_queue_put(job->queue);
 	call_rcu(&fence->rcu, sidra_submit_job_free);
 }
@@ -162,28 +166,24 @@ static void sidra_submit_stop_at_job(struct sidra_queue *queue, struct sidra_job
 	job->stops = true;
 }
 
-/* Publishes packets to the chip as far as fences allow, and removes finished jobs from the list. */
+/* Publishes packets to the chip as far as fences allow. */
 static void sidra_submit_publish(struct sidra_queue *queue)
 {
-	struct sidra_job *job, *next;
 	u64 target = queue->reserved;
+	struct sidra_job *job;
 
 	lockdep_assert_held(&queue->submit_lock);
 	/* The chip may have been stopped or removed. */
 	if (!queue->index || READ_ONCE(queue->sdev->stopped) ||
 	    sidra_timeline_stopped(&queue->timeline))
 		return;
-	list_for_each_entry_safe(job, next, &queue->jobs, link) {
+	list_for_each_entry(job, &queue->jobs, link) {
 		if (!smp_load_acquire(&job->ready)) {	/* pairs with the release after in_error */
 			target = job->begin;
 			break;
 		}
 		if (job->in_error && !job->stops)
 			sidra_submit_stop_at_job(queue, job);
-		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags)) {
-			list_del(&job->link);
-			dma_fence_put(&job->fence);
-		}
 	}
 	if (target == queue->published)
 		return;
@@ -195,17 +195,58 @@ static void sidra_submit_publish(struct sidra_queue *queue)
 	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 }
 
+/* Takes finished jobs off the queue's list. */
+static void sidra_submit_take_finished(struct sidra_queue *queue, struct list_head *finished)
+{
+	struct sidra_job *job, *next;
+
+	lockdep_assert_held(&queue->submit_lock);
+	list_for_each_entry_safe(job, next, &queue->jobs, link) {
+		if (!smp_load_acquire(&job->ready))	/* pairs with the release after in_error */
+			break;
+		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
+			list_move_tail(&job->link, finished);
+	}
+}
+
+/* Removes the callbacks of the in-fences, or waits for those that are being called. */
+static void sidra_submit_forget_deps(struct sidra_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->dep_count; i++)
+		dma_fence_remove_callback(job->deps[i].fence, &job->deps[i].cb);
+}
+
+/*
+ * Drops the list's reference to a job. A job that is in no list holds no other job: otherwise a
+ * chain of jobs, each of which has waited for the one before, would live as long as the last one,
+ * and its end would be a recursion as deep as the chain is long. Called without locks, as others'
+ * fences may be released.
+ */
+static void sidra_submit_drop_job(struct sidra_job *job)
+{
+	sidra_submit_forget_deps(job);
+	sidra_submit_put_deps(job);
+	dma_fence_put(&job->fence);
+}
+
 /* Publishes, unless the queue was destroyed meanwhile, and drops the caller's reference. */
 static void sidra_submit_publish_put(struct sidra_queue *queue, bool poll)
 {
 	bool cookie = dma_fence_begin_signalling();
+	struct sidra_job *job, *next;
+	LIST_HEAD(finished);
 	u64 published;
 
 	scoped_guard(spinlock, &queue->submit_lock) {
 		if (!queue->destroyed)
 			sidra_submit_publish(queue);
+		sidra_submit_take_finished(queue, &finished);
 		published = queue->published;
 	}
+	list_for_each_entry_safe(job, next, &finished, link)
+		sidra_submit_drop_job(job);
 	if (poll)
 		sidra_uring_req_poll(&queue->timeline, published);
 	sidra_uring_req_arm(queue->sdev, &queue->timeline);
@@ -396,14 +437,6 @@ static void sidra_submit_wait_for_deps(struct sidra_job *job)
 		smp_store_release(&job->ready, true);	/* after in_error */
 }
 
-static void sidra_submit_forget_deps(struct sidra_job *job)
-{
-	u32 i;
-
-	for (i = 0; i < job->dep_count; i++)
-		dma_fence_remove_callback(job->deps[i].fence, &job->deps[i].cb);
-}
-
 /* ---- The end of a queue's jobs ---- */
 
 static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *jobs, int error)
@@ -415,7 +448,7 @@ static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *j
 		sidra_submit_signal_job(job, error);
 		if (sidra_waiter_del(queue->sdev, &queue->timeline, &job->waiter))
 			dma_fence_put(&job->fence);
-		dma_fence_put(&job->fence);
+		sidra_submit_drop_job(job);
 	}
 }
 
@@ -640,8 +673,7 @@ static int sidra_submit_collect_deps(struct drm_file *file, const struct sidra_i
 /* Frees a job whose fence was not initialised, and that has no callbacks on its in-fences. */
 static void sidra_submit_discard_job(struct sidra_job *job)
 {
-	while (job->dep_count)
-		dma_fence_put(job->deps[--job->dep_count].fence);
+	sidra_submit_put_deps(job);
 	kfree(job);
 }
 

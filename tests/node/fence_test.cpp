@@ -74,6 +74,29 @@ TEST_F(Fence, InPointsHoldBackThisJobAndThoseBehindIt) {
     close(previous);
 }
 
+// A job that has ended does not hold the one that it has waited for: otherwise closing the last fence would free all of
+// them, one within the other, on the kernel's stack.
+TEST_F(Fence, LongChainsOfJobsEnd) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    const std::vector<sidra_cmd> packets = {nop()};
+    int previous = submit_with_fence(queue, packets);
+    for (int i = 1; i <= 3000; i++) {
+        sidra_ioctl_submit a = queue.request(packets);
+        a.in_fence_fd = previous;
+        a.flags = SIDRA_SUBMIT_OUT_FENCE;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, a), 0) << i;
+        close(previous);
+        previous = a.out_fence_fd;
+        if (i % 32 == 0) ASSERT_TRUE(signalled(previous)) << i;
+    }
+    close(previous);
+    uint64_t value = 0;
+    ASSERT_EQ(queue.submit(packets, &value), 0);
+    EXPECT_EQ(queue.wait(value), 0);
+}
+
 TEST_F(Fence, FaultsAndResetsAreErrors) {
     Node node;
     Context context(node);
