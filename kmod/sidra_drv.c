@@ -491,7 +491,7 @@ static void __exit sidra_drv_exit(void)
 	sidra_peers_end();
 	class_unregister(&node_class);
 	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
-	rcu_barrier();	/* for the callbacks that free the last fences */
+	rcu_barrier();	/* for the callbacks that free the last fences and queues */
 }
 module_exit(sidra_drv_exit);
 

@@ -80,6 +80,16 @@ void sidra_queue_unmap_memory(struct sidra_queue *queue)
 	queue->index = NULL;
 }
 
+/* Not in sidra_queue_release(), whose caller may hold a spinlock, which vfree() must not. */
+static void sidra_queue_free(struct rcu_head *rcu)
+{
+	struct sidra_queue *queue = container_of(rcu, struct sidra_queue, rcu);
+
+	kvfree(queue->pages);
+	kvfree(queue->timeline.req_slots);
+	kfree(queue);
+}
+
 void sidra_queue_release(struct kref *ref)
 {
 	struct sidra_queue *queue = container_of(ref, struct sidra_queue, ref);
@@ -87,11 +97,9 @@ void sidra_queue_release(struct kref *ref)
 
 	for (i = 0; i < queue->page_count; i++)
 		put_page(queue->pages[i]);
-	kvfree(queue->pages);
-	kvfree(queue->timeline.req_slots);
 	if (queue->state_page)
 		put_page(queue->state_page);
-	kfree_rcu(queue, rcu);
+	call_rcu(&queue->rcu, sidra_queue_free);
 }
 
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)
