@@ -706,6 +706,8 @@ static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_
 			ret = -ENOMEM;
 		}
 	}
+	if (ret)
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	sidra_user_put(sdev, user);
 	return ret;
 }
@@ -717,15 +719,15 @@ static int sidra_store_load(struct sidra_device *sdev)
 	u32 i;
 	int ret;
 
-	if (sidra_nvm_fresh(&store->nvm))
-		return 0;	/* no uid was ever assigned, so the crossbars are empty */
-	for (i = 0; i < SIDRA_NVM_ENTRIES; i++) {
-		if (!store->nvm.entries[i].uid)
-			continue;
-		ret = sidra_store_load_entry(sdev, &store->nvm.entries[i]);
+	for (; store->charged < SIDRA_NVM_ENTRIES; store->charged++) {
+		const struct sidra_nvm_entry *entry = &store->nvm.entries[store->charged];
+
+		ret = entry->uid ? sidra_store_load_entry(sdev, entry) : 0;
 		if (ret)
 			return ret;
 	}
+	if (sidra_nvm_fresh(&store->nvm))
+		return 0;	/* no uid was ever assigned, so the crossbars are empty */
 	ret = sidra_store_find_tiles(sdev);
 	if (ret)
 		return ret;
@@ -770,7 +772,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 	guard(mutex)(&store->lock);
 	if (!store->objects.next)
 		return;	/* never initialised */
-	for (i = 0; store->nvm.entries && i < SIDRA_NVM_ENTRIES; i++)
+	for (i = 0; i < store->charged; i++)
 		if (store->nvm.entries[i].uid)
 			sidra_user_forget_name(sdev, le32_to_cpu(store->nvm.entries[i].owner));
 	list_for_each_entry_safe(object, next, &store->objects, link) {

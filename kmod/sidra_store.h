@@ -63,6 +63,8 @@ struct sidra_object {
  * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before
  *            it is allocated
  * @unerased_count: number of these crossbars
+ * @charged: owners of entries of the directory below this number are charged for them; all, once
+ *           the device has started
  */
 struct sidra_store {
 	struct mutex cells_lock;	/* of free crossbars, and of the uids of @nvm */
@@ -73,6 +75,7 @@ struct sidra_store {
 	struct list_head objects;
 	u8 *unerased;
 	u32 unerased_count;
+	u32 charged;
 };
 
 /*
