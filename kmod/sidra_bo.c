@@ -60,6 +60,8 @@ static struct sg_table *sidra_bo_take_pages(struct sidra_bo *bo)
 
 	if (bo->kind == SIDRA_BO_USER)
 		return &bo->pinned.sgt;
+	if (bo->exporter)	/* an import; the device has been removed */
+		return ERR_PTR(-ENODEV);
 	ret = drm_gem_shmem_pin(&bo->base);
 	if (ret)
 		return ERR_PTR(ret);
@@ -172,7 +174,7 @@ static int sidra_bo_map(struct sidra_device *sdev, struct sidra_bo *bo)
 	ret = mutex_lock_killable(&bo->dma_lock);
 	if (ret)
 		return ret;
-	if (!READ_ONCE(bo->sgt)) {
+	if (!smp_load_acquire(&bo->sgt)) {	/* pairs with sidra_bo_undo_mapping() */
 		sgt = sidra_bo_take_pages(bo);
 		ret = IS_ERR(sgt) ? PTR_ERR(sgt) : sidra_bo_map_pages(sdev, bo, sgt);
 		if (ret && !IS_ERR(sgt))
