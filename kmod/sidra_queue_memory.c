@@ -106,11 +106,11 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 {
 	struct sidra_queue_state *state = queue->timeline.state;
 
+	/* Before the epoch: whoever sees that may wait for its points, which will be reached */
+	WRITE_ONCE(state->run_state, cpu_to_le32(SIDRA_QUEUE_IDLE));
 	/* Read by the chip */
 	smp_store_release(sidra_queue_index(queue), cpu_to_le64(start));
 	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired, start);
 	memset(&state->fault, 0, sizeof(state->fault));
 	WRITE_ONCE(state->parked, 0);
-	/* After all of the above */
-	smp_store_release(&state->run_state, cpu_to_le32(SIDRA_QUEUE_IDLE));
 }
