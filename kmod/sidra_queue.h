@@ -48,10 +48,11 @@
  * @fence_lock: protects @fence_seqno, so that fences are numbered in ring order; taken before
  *              @submit_lock
  * @fence_seqno: number of the latest fence
- * @submit_lock: protects the ring of a kernel queue, @reserved, @published and @jobs
+ * @submit_lock: protects the ring of a kernel queue, @reserved, @published, @jobs and @running
  * @reserved: ring index that the next SUBMIT gets
  * @published: write index that the chip sees
- * @jobs: struct sidra_job in ring order
+ * @jobs: struct sidra_job in ring order whose packets were not published yet
+ * @running: those before them, until they have finished
  * @fence_context: context of its fences; constant
  * @publish_work: publishes jobs whose fences have signalled
  * @watchdog: ends jobs whose time is up
@@ -88,7 +89,7 @@ struct sidra_queue {
 	spinlock_t submit_lock;		/* of the ring, and what follows */
 	u64 reserved;
 	u64 published;
-	struct list_head jobs;
+	struct list_head jobs, running;
 	u64 fence_context;
 	struct work_struct publish_work;
 	struct delayed_work watchdog;

@@ -60,7 +60,6 @@ struct sidra_dep {
  *           them
  * @in_error: error of an in-fence; the job does not run then, and the queue stops at it
  * @ready: its packets may be published
- * @stops: its first packet was replaced by one that stops the queue
  * @dep_count: number of @deps
  * @deps: its in-fences, with references until it has left the queue's list
  */
@@ -77,7 +76,6 @@ struct sidra_job {
 	atomic_t waiting;
 	int in_error;
 	bool ready;
-	bool stops;
 	u32 dep_count;
 	struct sidra_dep deps[];
 };
@@ -163,27 +161,27 @@ static void sidra_submit_stop_at_job(struct sidra_queue *queue, struct sidra_job
 	u64 mask = sidra_queue_capacity(queue) - 1;
 
 	queue->ring[job->begin & mask] = (union sidra_cmd){ .hdr.opcode = SIDRA_CMD_INVALID };
-	job->stops = true;
 }
 
 /* Publishes packets to the chip as far as fences allow. */
 static void sidra_submit_publish(struct sidra_queue *queue)
 {
 	u64 target = queue->reserved;
-	struct sidra_job *job;
+	struct sidra_job *job, *next;
 
 	lockdep_assert_held(&queue->submit_lock);
 	/* The chip may have been stopped or removed. */
 	if (!queue->index || READ_ONCE(queue->sdev->stopped) ||
 	    sidra_timeline_stopped(&queue->timeline))
 		return;
-	list_for_each_entry(job, &queue->jobs, link) {
+	list_for_each_entry_safe(job, next, &queue->jobs, link) {
 		if (!smp_load_acquire(&job->ready)) {	/* pairs with the release after in_error */
 			target = job->begin;
 			break;
 		}
-		if (job->in_error && !job->stops)
+		if (job->in_error)
 			sidra_submit_stop_at_job(queue, job);
+		list_move_tail(&job->link, &queue->running);
 	}
 	if (target == queue->published)
 		return;
@@ -195,18 +193,34 @@ static void sidra_submit_publish(struct sidra_queue *queue)
 	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 }
 
-/* Takes finished jobs off the queue's list. */
-static void sidra_submit_take_finished(struct sidra_queue *queue, struct list_head *finished)
+static void sidra_submit_take_signalled(struct list_head *jobs, struct list_head *finished)
 {
 	struct sidra_job *job, *next;
 
-	lockdep_assert_held(&queue->submit_lock);
-	list_for_each_entry_safe(job, next, &queue->jobs, link) {
-		if (!smp_load_acquire(&job->ready))	/* pairs with the release after in_error */
+	list_for_each_entry_safe(job, next, jobs, link) {
+		if (!smp_load_acquire(&job->ready) ||	/* pairs with the release after in_error */
+		    !test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
 			break;
-		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
-			list_move_tail(&job->link, finished);
+		list_move_tail(&job->link, finished);
 	}
+}
+
+/*
+ * Takes finished jobs off the queue's lists. They finish in ring order, so this need not look
+ * behind the first that has not; the last one to finish takes those that overtook it.
+ */
+static void sidra_submit_take_finished(struct sidra_queue *queue, struct list_head *finished)
+{
+	lockdep_assert_held(&queue->submit_lock);
+	sidra_submit_take_signalled(&queue->running, finished);
+	sidra_submit_take_signalled(&queue->jobs, finished);	/* of a queue that has stopped */
+}
+
+static void sidra_submit_take_all(struct sidra_queue *queue, struct list_head *jobs)
+{
+	lockdep_assert_held(&queue->submit_lock);
+	list_splice_init(&queue->running, jobs);
+	list_splice_tail_init(&queue->jobs, jobs);
 }
 
 /* Removes the callbacks of the in-fences, or waits for those that are being called. */
@@ -261,27 +275,31 @@ static void sidra_submit_publish_work(struct work_struct *work)
 
 /**
  * struct sidra_plug - delays the doorbell of a queue while the task is plugged
- * @cb: its data is the queue
- * @held: it holds a reference to the queue
+ * @cb: its data is the queue, with a reference
+ * @file: of the batch's first command, with a reference. io_uring drops its own before it unplugs
+ *        the task, and only an open file keeps the device and this module.
  *
  * io_uring plugs the task for a batch of three or more commands. The doorbell is rung once, at the
  * end of the batch, or when the task sleeps within it.
  */
 struct sidra_plug {
 	struct blk_plug_cb cb;
-	bool held;
+	struct file *file;
 };
 
 static void sidra_submit_unplug(struct blk_plug_cb *cb, bool from_schedule)
 {
+	struct sidra_plug *plug = container_of(cb, struct sidra_plug, cb);
+	struct file *file = plug->file;
 	struct sidra_queue *queue = cb->data;
 
-	kfree(container_of(cb, struct sidra_plug, cb));
+	kfree(plug);
 	sidra_submit_publish_put(queue, !from_schedule);
+	fput(file);
 }
 
 /* Whether sidra_submit_unplug() will publish the packets. */
-static bool sidra_submit_plugged(struct sidra_queue *queue)
+static bool sidra_submit_plugged(struct sidra_queue *queue, struct file *file)
 {
 	struct blk_plug_cb *cb = blk_check_plugged(sidra_submit_unplug, queue,
 						   sizeof(struct sidra_plug));
@@ -290,11 +308,11 @@ static bool sidra_submit_plugged(struct sidra_queue *queue)
 	if (!cb)
 		return false;
 	plug = container_of(cb, struct sidra_plug, cb);
-	if (!plug->held) {
+	if (!plug->file) {
 		sidra_count(queue->sdev, submit_allocations);
 		sidra_queue_get(queue);
+		plug->file = get_file(file);
 	}
-	plug->held = true;
 	return true;
 }
 
@@ -374,10 +392,11 @@ static int sidra_submit_put_packets(struct sidra_queue *queue, const union sidra
 }
 
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
-			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value, u32 *epoch)
+			 struct sidra_job *job, struct sidra_uring_req *req, struct file *file,
+			 u64 *value, u32 *epoch)
 {
 	struct sidra_device *sdev = queue->sdev;
-	bool later = sidra_submit_plugged(queue);
+	bool later = file && sidra_submit_plugged(queue, file);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
@@ -457,7 +476,7 @@ void sidra_submit_fail(struct sidra_queue *queue, int error)
 	LIST_HEAD(jobs);
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		list_splice_init(&queue->jobs, &jobs);
+		sidra_submit_take_all(queue, &jobs);
 	sidra_submit_end_jobs(queue, &jobs, error);
 }
 
@@ -471,7 +490,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 	 * it comes after it.
 	 */
 	scoped_guard(spinlock, &queue->submit_lock) {
-		list_splice_init(&queue->jobs, &jobs);
+		sidra_submit_take_all(queue, &jobs);
 		start = queue->reserved;
 		queue->published = start;
 		*retired = sidra_timeline_value(&queue->timeline);
@@ -492,23 +511,20 @@ void sidra_submit_resume(struct sidra_queue *queue)
 	struct sidra_job *job;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		list_for_each_entry(job, &queue->jobs, link)
+		list_for_each_entry(job, &queue->running, link)
 			job->wall_start = 0;
 	sidra_submit_kick_publish(queue);
 }
 
-/* The first unfinished job, if its packets were published. */
+/* The first unfinished job whose packets were published. */
 static struct sidra_job *sidra_submit_running_job(struct sidra_queue *queue)
 {
 	struct sidra_job *job;
 
 	lockdep_assert_held(&queue->submit_lock);
-	list_for_each_entry(job, &queue->jobs, link) {
-		if (!smp_load_acquire(&job->ready))	/* pairs with the release after in_error */
-			return NULL;
+	list_for_each_entry(job, &queue->running, link)
 		if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
 			return job;
-	}
 	return NULL;
 }
 
@@ -568,7 +584,8 @@ static void sidra_submit_watchdog(struct work_struct *work)
 	if (READ_ONCE(sdev->isolated))
 		sidra_submit_fail(queue, -ETIMEDOUT);
 	scoped_guard(spinlock, &queue->submit_lock)
-		if (!queue->destroyed && !list_empty(&queue->jobs))
+		if (!queue->destroyed &&
+		    !(list_empty(&queue->running) && list_empty(&queue->jobs)))
 			sidra_submit_watch(queue);
 	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
@@ -579,6 +596,7 @@ void sidra_submit_init(struct sidra_queue *queue)
 	spin_lock_init(&queue->submit_lock);
 	mutex_init(&queue->fence_lock);
 	INIT_LIST_HEAD(&queue->jobs);
+	INIT_LIST_HEAD(&queue->running);
 	INIT_WORK(&queue->publish_work, sidra_submit_publish_work);
 	INIT_DELAYED_WORK(&queue->watchdog, sidra_submit_watchdog);
 	queue->fence_context = dma_fence_context_alloc(1);
@@ -788,7 +806,7 @@ static int sidra_submit_put(struct drm_file *file, struct sidra_ioctl_submit *ar
 			    struct sidra_queue *queue, const union sidra_cmd *packets,
 			    struct sidra_job *job)
 {
-	int ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value,
+	int ret = sidra_submit_packets(queue, packets, args->count, job, NULL, NULL, &args->value,
 				       &args->epoch);
 
 	return ret == -EINVAL ? sidra_refuse(file, args->count, ret) : ret;

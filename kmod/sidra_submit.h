@@ -7,6 +7,7 @@
 
 #include <sidra_accel.h>
 
+struct file;
 struct sidra_job;
 struct sidra_queue;
 struct sidra_uring_req;
@@ -38,11 +39,11 @@ u32 sidra_submit_forbidden(const union sidra_cmd *packets, u32 count);
  * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately,
  * or when the task is unplugged. Returns the point of the timeline at which they have retired in
  * @value and @epoch. The queue takes its own references to @job. @req may have been completed
- * when this returns. Does not sleep. -EBUSY: the ring is full, and nothing was submitted; -EINVAL:
- * they never fit.
+ * when this returns. @file: that of an io_uring command, otherwise NULL. Does not sleep. -EBUSY:
+ * the ring is full, and nothing was submitted; -EINVAL: they never fit.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
-			 struct sidra_job *job, struct sidra_uring_req *req, u64 *value,
-			 u32 *epoch);
+			 struct sidra_job *job, struct sidra_uring_req *req, struct file *file,
+			 u64 *value, u32 *epoch);
 
 #endif

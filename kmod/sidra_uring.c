@@ -166,7 +166,7 @@ static int sidra_uring_submit(struct io_uring_cmd *cmd, struct sidra_queue *queu
 	*req = (struct sidra_uring_req){};
 	/* Not later: once it is queued, it may complete at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	ret = sidra_submit_packets(queue, packets, count, NULL, req, &value, &epoch);
+	ret = sidra_submit_packets(queue, packets, count, NULL, req, cmd->file, &value, &epoch);
 	if (ret)
 		io_uring_cmd_done32(cmd, ret, 0, issue_flags);
 	return -EIOCBQUEUED;

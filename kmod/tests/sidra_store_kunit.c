@@ -56,6 +56,31 @@ static void store_load_fails_without_a_chip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, store->unerased[0], 1);
 }
 
+/* A start that fails after the first of two names, so nobody is charged for the second. */
+static void store_that_was_half_read_ends(struct kunit *test)
+{
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_store *store = &sdev->store;
+	struct sidra_nvm_entry *entries = kvcalloc(SIDRA_NVM_ENTRIES, sizeof(*entries), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, entries);
+	mutex_init(&store->lock);
+	INIT_LIST_HEAD(&store->objects);
+	sidra_limits_init(&sdev->limits);
+	store->nvm.entries = entries;
+	/* More tiles than the card has crossbars, so that there are names without objects. */
+	entries[0] = (struct sidra_nvm_entry){ .uid = cpu_to_le64(1), .owner = cpu_to_le32(1000),
+					       .tile_count = cpu_to_le32(1) };
+	entries[1] = (struct sidra_nvm_entry){ .uid = cpu_to_le64(2), .owner = cpu_to_le32(1001),
+					       .tile_count = cpu_to_le32(1) };
+	KUNIT_EXPECT_EQ(test, sidra_store_load_entry(sdev, &entries[0]), 0);
+	store->charged = 1;
+	KUNIT_EXPECT_FALSE(test, list_empty(&sdev->limits.users));
+	sidra_store_fini(sdev);
+	KUNIT_EXPECT_TRUE_MSG(test, list_empty(&sdev->limits.users), "each charge was undone once");
+	KUNIT_EXPECT_NULL(test, store->nvm.entries);
+}
+
 /* There is no list of crossbars for the chip, so the driver does not read it. */
 static void store_object_ends_without_a_chip(struct kunit *test)
 {
@@ -80,6 +105,7 @@ static void store_object_ends_without_a_chip(struct kunit *test)
 static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_headers_of_a_stopped_chip_are_refused),
 	KUNIT_CASE(store_load_fails_without_a_chip),
+	KUNIT_CASE(store_that_was_half_read_ends),
 	KUNIT_CASE(store_object_ends_without_a_chip),
 	{}
 };

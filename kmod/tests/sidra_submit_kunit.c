@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests of kernel queues, without a chip that reads the ring; included by sidra_submit.c. */
+#include <linux/anon_inodes.h>
+
 #include "sidra_fake.h"
 
 #define LOG2	3
@@ -64,7 +66,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 		packets[i].hdr.opcode = SIDRA_CMD_COPY;
 		packets[i].hdr.cookie = cpu_to_le32(cookie + i);
 	}
-	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value, &epoch);
+	return sidra_submit_packets(bench->queue, packets, count, job, NULL, NULL, &value, &epoch);
 }
 
 /* Sets the timeline, as if the chip had retired the packets before it. */
@@ -180,8 +182,35 @@ static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 	reach(bench, 5);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 1);
 	KUNIT_EXPECT_TRUE(test, list_empty(&bench->queue->jobs));
+	KUNIT_EXPECT_TRUE(test, list_empty(&bench->queue->running));
 	dma_fence_put(&job->fence);
 	dma_fence_put(dep);
+}
+
+/* io_uring drops its references to files before it unplugs the task. */
+static void submit_of_a_batch_keeps_its_file(struct kunit *test)
+{
+	static const struct file_operations no_operations;
+	struct bench *bench = start(test);
+	struct file *file = anon_inode_getfile("sidra-test", &no_operations, NULL, 0);
+	union sidra_cmd packet = { .hdr.opcode = SIDRA_CMD_COPY };
+	struct blk_plug plug;
+	u32 epoch, i;
+	u64 value;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	blk_start_plug(&plug);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test,
+				sidra_submit_packets(bench->queue, &packet, 1, NULL, NULL, file,
+						     &value, &epoch),
+				0);
+	KUNIT_EXPECT_EQ(test, file_count(file), 2);
+	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), 0, "the doorbell is rung once, at the end");
+	blk_finish_plug(&plug);
+	KUNIT_EXPECT_EQ(test, file_count(file), 1);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
+	fput(file);
 }
 
 static void submit_after_a_failure_is_one(struct kunit *test)
@@ -206,6 +235,40 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	dma_fence_put(&job->fence);
 	dma_fence_put(&good->fence);
 	dma_fence_put(dep);
+}
+
+/* Who is woken by the end of an epoch, and waits for a point of the next one at once. */
+struct next_epoch {
+	struct sidra_waiter waiter;
+	struct sidra_timeline *timeline;
+	u32 epoch;
+	int result;
+};
+
+static void look_at_next_epoch(struct sidra_waiter *waiter)
+{
+	struct next_epoch *next = container_of(waiter, struct next_epoch, waiter);
+
+	if (sidra_epochs_current(&next->timeline->epochs) == next->epoch)
+		next->result = sidra_timeline_check(next->timeline, next->epoch, PLACES);
+}
+
+static void submit_after_a_reset_can_retire(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	struct sidra_timeline *timeline = &bench->queue->timeline;
+	struct next_epoch next = {
+		.waiter = { .fire = look_at_next_epoch, .epoch = 1, .value = 5 },
+		.timeline = timeline,
+		.epoch = 2,
+	};
+	u64 retired;
+
+	sidra_waiter_add(bench->sdev, timeline, &next.waiter);
+	timeline->state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
+	sidra_submit_reset(bench->queue, 2, &retired);
+	KUNIT_EXPECT_EQ_MSG(test, next.result, -EINPROGRESS,
+			    "the queue stopped in the former epoch");
 }
 
 static void look_at_deadline(struct bench *bench)
@@ -258,7 +321,8 @@ static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, req);
 	sidra_timeline_detach(bench->sdev, &bench->queue->timeline);
 	KUNIT_EXPECT_EQ(test,
-			sidra_submit_packets(bench->queue, &packet, 1, NULL, req, &value, &epoch),
+			sidra_submit_packets(bench->queue, &packet, 1, NULL, req, NULL, &value,
+					     &epoch),
 			-ENOENT);
 	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
 }
@@ -267,7 +331,9 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_wraps),
 	KUNIT_CASE(submit_is_full_exactly),
 	KUNIT_CASE(submit_stops_at_a_job_that_is_not_ready),
+	KUNIT_CASE(submit_of_a_batch_keeps_its_file),
 	KUNIT_CASE(submit_after_a_failure_is_one),
+	KUNIT_CASE(submit_after_a_reset_can_retire),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
 	{}

@@ -17,7 +17,7 @@ REFUSES = re.compile(r"""
     | dmam?_alloc_attrs | dma_map_(page_attrs|resource|sgtable) | dma_buf_dynamic_attach | sg_alloc_\w+ | pin_user_pages_fast | blk_check_plugged
     | accel_open | drm_(compat_)?ioctl | drm_dev_register | drm_gem_(dmabuf_export|handle_create|mmap|prime_import)
     | drm_gem_shmem_(create|get_sg_table|mmap|pin|prime_import_sg_table)
-    | sync_file_create | anon_inode_getfd | get_unused_fd_flags
+    | sync_file_create | anon_inode_get(fd|file) | get_unused_fd_flags
     | __devm_drm_dev_alloc | __drmm_add_action_or_reset | devm_\w*(request|reserve)\w+
     | pcim_(enable_device|iomap_region|request_region) | pci_alloc_irq_vectors | alloc_workqueue
     | alloc_chrdev_region | class_register | __pci_register_driver | cdev_device_add | dev_set_name
@@ -46,7 +46,7 @@ NEVER_REFUSES = re.compile(r"""
     | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
     | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches | _totalram_pages
     | param_ops_(bool|uint) | system_freezable_wq | this_cpu_off | finish_wait | schedule | static_key_\w+ | make_kuid | from_kuid_munged
-    | drm_ioctl_kernel | rep_stos_alternative
+    | drm_ioctl_kernel | rep_stos_alternative | blk_(start|finish)_plug
 """, re.VERBOSE)
 
 _SECTION = re.compile(r"Disassembly of section (\S+):")
