@@ -245,6 +245,7 @@ void sidra_suspend_device(struct sidra_device *sdev)
 
 int sidra_resume_device(struct sidra_device *sdev)
 {
+	bool isolated;
 	u32 slot;
 
 	lockdep_assert_held_write(&sdev->reset_lock);
@@ -263,8 +264,12 @@ int sidra_resume_device(struct sidra_device *sdev)
 	}
 	scoped_guard(mutex, &sdev->master_lock) {
 		pci_set_master(sdev->pdev);
+		isolated = sdev->isolated;
 		sdev->isolated = false;
 	}
+	/* Watchdogs have failed jobs, whose packets the chip must not execute any more */
+	if (isolated)
+		sidra_recovery_lose_all(sdev, SIDRA_FAULT_TIMEOUT);
 	pci_save_state(sdev->pdev);	/* restored after a slot reset */
 	sidra_enable_device(sdev);
 	sidra_irq_resume(sdev);

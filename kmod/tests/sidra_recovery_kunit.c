@@ -292,6 +292,23 @@ static void chip_that_is_stopped_is_not_recovered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), 0);
 }
 
+/* Its watchdogs have failed jobs whose packets are still in the rings. */
+static void chip_isolated_in_a_suspend_returns_without_contexts(struct kunit *test)
+{
+	struct sidra_fake *fake = fake_device(test);
+	struct sidra_device *sdev = &fake->sdev;
+	struct sidra_ctx *ctx = add_context(test, sdev, SLOT);
+
+	sidra_recovery_stop(sdev);
+	sdev->stopped = true;
+	sdev->isolated = true;
+	scoped_guard(rwsem_write, &sdev->reset_lock)
+		KUNIT_EXPECT_EQ(test, sidra_resume_device(sdev), 0);
+	KUNIT_EXPECT_TRUE(test, ctx->lost);
+	KUNIT_EXPECT_FALSE(test, sdev->isolated);
+	KUNIT_EXPECT_FALSE(test, sdev->stopped);
+}
+
 static unsigned int usual_timeout_ms;
 
 static int recovery_suite_init(struct kunit_suite *suite)
@@ -310,6 +327,7 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(chip_quiesce_ends, scene_gen_params, { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(chip_admin_gives_up),
 	KUNIT_CASE(chip_that_is_stopped_is_not_recovered),
+	KUNIT_CASE(chip_isolated_in_a_suspend_returns_without_contexts),
 	{}
 };
 
