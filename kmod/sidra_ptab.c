@@ -12,6 +12,8 @@
  * @next: next in the list of unlinked tables
  * @level: 0 if its entries are 4 KiB leaves
  * @used: number of entries that are not zero
+ * @leaves: a bit for each entry: whether it is a leaf. @entries cannot tell: the chip can write to
+ *          the page
  * @children: tables below it; none at level 0
  */
 struct sidra_pt {
@@ -20,6 +22,7 @@ struct sidra_pt {
 	struct sidra_pt *next;
 	unsigned int level;
 	unsigned int used;
+	u64 leaves[SIDRA_PT_ENTRIES / 64];
 	struct sidra_pt *children[];
 };
 
@@ -129,6 +132,7 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
 			return -ENOMEM;
 		}
 		sidra_ptab_set_entry(pt, index, bus | leaf);
+		pt->leaves[index / 64] |= 1ull << index % 64;
 		pt->used++;
 		va += step;
 		bus += step;
@@ -149,11 +153,17 @@ static void sidra_ptab_unlink_table(struct sidra_ptab *ptab, struct sidra_pt *pa
 	ptab->unlinked = pt;
 }
 
+static bool sidra_ptab_is_leaf(const struct sidra_pt *pt, unsigned int index)
+{
+	return pt->leaves[index / 64] >> index % 64 & 1;
+}
+
 static void sidra_ptab_clear_leaf(struct sidra_pt *pt, unsigned int index)
 {
-	if (!pt->entries[index])
+	if (!sidra_ptab_is_leaf(pt, index))
 		return;
 	sidra_ptab_set_entry(pt, index, 0);
+	pt->leaves[index / 64] &= ~(1ull << index % 64);
 	pt->used--;
 }
 
@@ -222,7 +232,7 @@ static void sidra_ptab_walk_table(struct walk *walk, const struct sidra_pt *pt, 
 	for (i = 0; i < SIDRA_PT_ENTRIES; i++, va += size) {
 		if (pt->level != LEAF_LEVEL && pt->children[i])
 			sidra_ptab_walk_table(walk, pt->children[i], va);
-		else if (pt->entries[i])
+		else if (sidra_ptab_is_leaf(pt, i))
 			sidra_ptab_walk_leaf(walk, va, le64_to_cpu(pt->entries[i]), size);
 	}
 }

@@ -157,6 +157,30 @@ TEST_F(Ptab, AgainstAMap) {
     EXPECT_EQ(memory.tables.size(), 1u);
 }
 
+// The tables lie in memory that the chip can write to, so they do not decide what the driver keeps.
+TEST_F(Ptab, TheChipMayClearLeaves) {
+    constexpr u64 va = 5 * kHuge;
+    ASSERT_EQ(sidra_ptab_map(&ptab, va, 7 * kHuge + kPage, 2 * kPage, kRw), 0);
+    ASSERT_EQ(memory.tables.size(), 3u);
+    u64* low = memory.tables.rbegin()->second;
+    low[0] = 0;
+    EXPECT_EQ(told_pages().size(), 2u);
+    sidra_ptab_unmap(&ptab, va, 2 * kPage);
+    sidra_ptab_free_unlinked(&ptab);
+    EXPECT_EQ(memory.tables.size(), 1u) << "an empty table would hide a huge page that is mapped later";
+}
+
+TEST_F(Ptab, TheChipMayInventLeaves) {
+    constexpr u64 va = 5 * kHuge;
+    ASSERT_EQ(sidra_ptab_map(&ptab, va, 7 * kHuge + kPage, kPage, kRw), 0);
+    u64* low = memory.tables.rbegin()->second;
+    low[1] = 9 * kHuge | kRw | SIDRA_PTE_VALID | SIDRA_PTE_LEAF;
+    EXPECT_EQ(told_pages(), (std::map<u64, u64>{{va, 7 * kHuge + kPage}}));
+    sidra_ptab_unmap(&ptab, va + kPage, kPage);  // as after a mapping that ended early
+    EXPECT_EQ(ptab.unlinked, nullptr);
+    EXPECT_TRUE(walk(va));
+}
+
 TEST_F(Ptab, NoMemoryLeavesNothing) {
     ASSERT_EQ(sidra_ptab_map(&ptab, kHuge, 0, kPage, kRw), 0);
     const size_t before = memory.tables.size();
