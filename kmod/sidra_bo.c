@@ -114,18 +114,20 @@ static struct sidra_bo *sidra_bo_untrack_mapping(struct sidra_device *sdev, stru
 static void sidra_bo_undo_mapping(struct sidra_device *sdev, struct sidra_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
+	struct dma_buf_attachment *attach = obj->import_attach;
 
-	if (obj->import_attach) {
-		bo->exporter = obj->import_attach->dmabuf;
+	if (attach) {
+		bo->exporter = attach->dmabuf;
+		/* Now it is freed like one without pages. PRIME_HANDLE_TO_FD reads it, so locked */
+		scoped_guard(mutex, &obj->dev->object_name_lock)
+			obj->import_attach = NULL;
 		dma_resv_lock(bo->exporter->resv, NULL);
-		dma_buf_unmap_attachment(obj->import_attach, bo->sgt, bo->direction);
+		dma_buf_unmap_attachment(attach, bo->sgt, bo->direction);
 		if (bo->kind == SIDRA_BO_PEER)
-			dma_buf_unpin(obj->import_attach);
+			dma_buf_unpin(attach);
 		dma_resv_unlock(bo->exporter->resv);
 		/* Many exporters keep the mapping until the importer detaches. */
-		dma_buf_detach(bo->exporter, obj->import_attach);
-		/* So that it is freed like a buffer of this driver without pages */
-		obj->import_attach = NULL;
+		dma_buf_detach(bo->exporter, attach);
 		bo->base.sgt = NULL;
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
@@ -133,7 +135,9 @@ static void sidra_bo_undo_mapping(struct sidra_device *sdev, struct sidra_bo *bo
 	}
 	/* Last: it may be freed now, see sidra_bo_unmap() */
 	smp_store_release(&bo->sgt, NULL);
-	atomic_dec_and_wake_up(&sdev->bos_unmapping);
+	atomic_dec(&sdev->bos_unmapping);
+	smp_mb__after_atomic();	/* both before the look for who waits */
+	wake_up_var(&sdev->bos_unmapping);
 }
 
 /* On return the buffer is not mapped for DMA. The device's removal may be what undoes that. */
@@ -639,6 +643,8 @@ static int sidra_bo_bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u
 
 	if (!bo->sgt && bo->kind != SIDRA_BO_LOCAL)
 		return -ENODEV;
+	if (vm->binding_count == SIDRA_BINDINGS_MAX)
+		return -ENOSPC;
 	ret = sidra_bo_reserve(vm, bo, fixed, &va);
 	if (ret)
 		return ret;
@@ -659,6 +665,7 @@ static int sidra_bo_bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u
 		.va = va,
 		.size = obj->size,
 	};
+	vm->binding_count++;
 	drm_gem_object_get(obj);
 	*address = va + bo->first;
 	return 0;

@@ -135,7 +135,7 @@ static int sidra_debugfs_show_contexts(struct seq_file *m,
 
 static int sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
 {
-	unsigned int queues = 0, weights = 0, bindings = 0;
+	unsigned int queues = 0, weights = 0;
 	unsigned long index;
 	void *entry;
 
@@ -146,12 +146,10 @@ static int sidra_debugfs_show_context(struct seq_file *m, struct sidra_ctx *ctx)
 	CLASS(sidra_mutex, held)(&ctx->vm->lock);
 	if (held.error)
 		return held.error;
-	xa_for_each(&ctx->vm->bindings, index, entry)
-		bindings++;
 	seq_printf(m,
 		   "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
 		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok",
-		   le16_to_cpu(ctx->fault.cause), queues, weights, bindings,
+		   le16_to_cpu(ctx->fault.cause), queues, weights, ctx->vm->binding_count,
 		   ctx->vm->ptab.tables);
 	return 0;
 }
@@ -283,6 +281,10 @@ void sidra_debugfs_init(struct sidra_device *sdev)
 	drm_debugfs_add_files(&sdev->drm, files, ARRAY_SIZE(files));
 	if (sdev->mailbox.memory)
 		drm_debugfs_add_file(&sdev->drm, "log", sidra_debugfs_log_show, NULL);
+}
+
+void sidra_debugfs_begin(struct sidra_device *sdev)
+{
 	debugfs_create_file("reg", 0200, sdev->drm.debugfs_root, sdev, &reg_fops);
 }
 

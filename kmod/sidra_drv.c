@@ -278,6 +278,7 @@ static int sidra_drv_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_unregister;
 	pci_save_state(pdev);	/* restored by sidra_drv_slot_reset() */
+	sidra_debugfs_begin(sdev);
 	sidra_events_begin(sdev);
 	sidra_firmware_begin(sdev);
 	sidra_hwmon_begin(sdev);

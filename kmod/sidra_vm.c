@@ -36,6 +36,7 @@ static void sidra_binding_free(struct sidra_vm *vm, struct sidra_binding *bindin
 	struct sidra_bo *bo = to_sidra_bo(binding->obj);
 
 	xa_erase(&vm->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
+	vm->binding_count--;
 	sidra_mmu_free(vm, binding->va, binding->size);
 	drm_gem_object_put(binding->obj);
 	kfree(binding);
@@ -61,6 +62,7 @@ static void sidra_vm_drop_bindings(struct sidra_vm *vm, const struct drm_gem_obj
 
 	lockdep_assert_held(&vm->lock);
 	xa_for_each(&vm->bindings, page, binding) {
+		cond_resched();
 		if (obj && binding->obj != obj)
 			continue;
 		sidra_mmu_clear(vm, binding->va, binding->size);
@@ -70,9 +72,11 @@ static void sidra_vm_drop_bindings(struct sidra_vm *vm, const struct drm_gem_obj
 	if (begin > end)
 		return;
 	sidra_mmu_quiesce(vm, begin, end - begin);
-	xa_for_each(&vm->bindings, page, binding)
+	xa_for_each(&vm->bindings, page, binding) {
+		cond_resched();
 		if (!obj || binding->obj == obj)
 			sidra_binding_free(vm, binding);
+	}
 }
 
 void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj)

@@ -13,6 +13,9 @@
 #include "sidra_ptab.h"
 #include "sidra_range.h"
 
+/* For an address space: so many are dropped in less than a second, in which others may wait. */
+#define SIDRA_BINDINGS_MAX	(1u << 20)
+
 struct drm_gem_object;
 struct sidra_device;
 
@@ -45,6 +48,7 @@ struct sidra_binding {
  *                queued packets and recorded graphs may still name a freed object, and must fault
  *                instead of using another one
  * @bindings: struct sidra_binding by page of the address that BIND returned
+ * @binding_count: their number
  */
 struct sidra_vm {
 	struct mutex lock;	/* of the address space */
@@ -58,6 +62,7 @@ struct sidra_vm {
 	struct sidra_range addresses;
 	u64 next_address;
 	struct xarray bindings;
+	u32 binding_count;
 };
 
 static inline void sidra_vm_release(struct kref *ref)
