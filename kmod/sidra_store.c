@@ -382,10 +382,15 @@ struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_
 		return ERR_PTR(ret);
 	if (needed > sidra_store_free_xbars(store))
 		return ERR_PTR(-ENOSPC);
-	ret = sidra_nvm_take_uid(&store->nvm, &uid) ?:
-		sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+	/* First: a uid may cost a write to the flash memory */
+	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 	if (ret)
 		return ERR_PTR(ret);
+	ret = sidra_nvm_take_uid(&store->nvm, &uid);
+	if (ret) {
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+		return ERR_PTR(ret);
+	}
 	guard(mutex)(&store->lock);
 	object = sidra_store_alloc_object(sdev, user, uid, rows, cols, encoding);
 	if (!object) {
