@@ -119,8 +119,10 @@ int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file
 	u32 room = args->size;
 	int ret;
 
+	ret = sidra_check_zero(file, args->flags) ?:
+		sidra_check_zero(file, args->pad) ?:
+		sidra_check_arg(file, args->size, args->size <= SIDRA_STRIDE_MAX);
 	args->size = 0;
-	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
 	if (ret)
 		return ret;
 	ret = sidra_info_answer(to_sidra(drm), file, args, &answer);

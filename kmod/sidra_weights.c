@@ -779,8 +779,10 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	u32 room = args->size;
 	int ret;
 
+	ret = sidra_check_zero(file, args->flags) ?:
+		sidra_check_zero(file, args->pad) ?:
+		sidra_check_arg(file, args->size, args->size <= SIDRA_STRIDE_MAX);
 	args->size = 0;
-	ret = sidra_check_zero(file, args->flags) ?: sidra_check_zero(file, args->pad);
 	if (ret)
 		return ret;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);

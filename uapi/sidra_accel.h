@@ -13,9 +13,9 @@
  *   of the caller's struct. Fields that the caller's struct lacks are zero for the driver. Fields
  *   that only the caller knows must be zero (-E2BIG: the driver is too old for this request), and
  *   are zero on return. Structs that are smaller than in version 2.0 are refused with -EINVAL.
- * - The same holds for structs behind pointers: one has a size, and arrays have a count and a
- *   stride, the distance between elements, which is at least the size of an element and at most
- *   SIDRA_STRIDE_MAX.
+ * - The same holds for structs behind pointers: one has a size, at most SIDRA_STRIDE_MAX, and
+ *   arrays have a count and a stride, the distance between elements, which is at least the size of
+ *   an element and at most SIDRA_STRIDE_MAX.
  * - Handles are valid for the open file that created them; a handle of another file is -ENOENT. 0
  *   is never a valid handle.
  * - -EMFILE: all contexts, or all queues of a context or of the device, are in use. -EDQUOT: a

@@ -40,6 +40,8 @@ TEST(Device, UnknownRequestsAndFlagsAreRefused) {
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
     query = {SIDRA_QUERY_DEVICE, 0, 8, 8, 0};
     EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EFAULT);
+    query = {SIDRA_QUERY_DEVICE, 0, 0, SIDRA_STRIDE_MAX + 1, 0};
+    EXPECT_EQ(client.call(SIDRA_IOCTL_DEVICE_QUERY, query), -EINVAL);
     EXPECT_EQ(client.call(SIDRA_IOCTL(0x7f, sidra_ioctl_device_query), query), -ENOTTY);
     // The number alone is not the request: size and direction count.
     EXPECT_EQ(client.call(SIDRA_IOCTL(0x00, sidra_ioctl_device_reset), query), -ENOTTY);

@@ -242,7 +242,8 @@ class Ioctl : public NodeTest {
                  return bytes_of(Query{0, 0, address(memory), 8, 0});
              },
              {BEYOND(Query, query, 7), WHOLE(Query, flags), WHOLE(Query, pad)},
-             {WRONG(Query, query, 0x7fff, -EINVAL), WRONG(Query, data, kNowhere, -EFAULT)}},
+             {WRONG(Query, query, 0x7fff, -EINVAL), WRONG(Query, size, SIDRA_STRIDE_MAX + 1, -EINVAL),
+              WRONG(Query, data, kNowhere, -EFAULT)}},
             {"DEVICE_RESET",
              SIDRA_IOCTL_DEVICE_RESET,
              0,
@@ -530,7 +531,8 @@ class Ioctl : public NodeTest {
              },
              {WHOLE(Report, flags), WHOLE(Report, pad)},
              {WRONG(Report, context, kNobody, -ENOENT), WRONG(Report, index, kNobody, -ENOENT),
-              WRONG(Report, tile, kNobody, -EINVAL), WRONG(Report, report, kNowhere, -EFAULT)}},
+              WRONG(Report, tile, kNobody, -EINVAL), WRONG(Report, size, SIDRA_STRIDE_MAX + 1, -EINVAL),
+              WRONG(Report, report, kNowhere, -EFAULT)}},
         };
     }
 

@@ -24,8 +24,9 @@ bool write_struct(uint64_t to, size_t room, const void* from, size_t size) {
 
 int return_struct(uint64_t to, uint32_t* room, const void* from, size_t size, Detail& detail) {
     const uint32_t given = *room;
+    if (given > SIDRA_STRIDE_MAX) return fail(detail, -EINVAL, "size {} is more than {}", given, SIDRA_STRIDE_MAX);
     *room = static_cast<uint32_t>(size);
-    if (to == 0 || write_struct(to, std::min<size_t>(given, SIDRA_STRIDE_MAX), from, size)) return 0;
+    if (to == 0 || write_struct(to, given, from, size)) return 0;
     return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", given, to);
 }
 
