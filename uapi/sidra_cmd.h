@@ -852,7 +852,7 @@ struct sidra_report {
  * @SIDRA_FAULT_TRANSLATION: address not mapped, or page tables malformed
  * @SIDRA_FAULT_PERMISSION: page rights do not allow the access
  * @SIDRA_FAULT_BUS: the host refused the DMA
- * @SIDRA_FAULT_WEIGHTS: no such weights object
+ * @SIDRA_FAULT_WEIGHTS: no such weights object, or no longer the one with which the packet began
  * @SIDRA_FAULT_WEIGHTS_RIGHTS: the object's rights do not allow the operation
  * @SIDRA_FAULT_UNPROGRAMMED: a tile that this object has not programmed
  * @SIDRA_FAULT_VALUE: data out of range (index, weight not encodable, window outside the image)

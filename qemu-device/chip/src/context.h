@@ -16,12 +16,17 @@
 
 namespace sidra::chip {
 
+// Which object an entry of the weights table names, and all that the shape of its grid of tiles follows from.
+struct WeightsShape {
+    uint64_t uid = 0;
+    uint32_t rows = 0, cols = 0;  // K, N
+    uint32_t encoding = 0;
+    bool operator==(const WeightsShape&) const = default;
+};
+
 // A validated copy of a weights table entry.
-struct Weights {
-    uint64_t uid;
-    uint32_t rows, cols;  // K, N
-    uint32_t flags;       // SIDRA_HW_WEIGHTS_*
-    uint32_t encoding;
+struct Weights : WeightsShape {
+    uint32_t flags;      // SIDRA_HW_WEIGHTS_*
     uint32_t tile_rows;  // size of the grid of tiles
     uint32_t tile_cols;
     uint32_t tile_width;                                // outputs of a full tile: 128 or 256

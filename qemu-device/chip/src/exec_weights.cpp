@@ -21,8 +21,7 @@ Update update_of(const Job& job) {
 
 Fault find(const Env& env, Job& job) {
     Weights* w;
-    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.weights.weights, &job.own_weights, &w))
-        return fault;
+    if (Fault fault = find_weights(env, job, job.cmd.weights.weights, &w)) return fault;
     const uint32_t right = job.weights.program ? SIDRA_HW_WEIGHTS_PROGRAM : SIDRA_HW_WEIGHTS_READBACK;
     if (!(w->flags & right)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.weights.weights};
     job.weights.weights = w;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace sidra::chip {
 
@@ -42,6 +43,16 @@ const Operation* operation(uint8_t opcode) {
         default:
             return nullptr;
     }
+}
+
+Fault find_weights(const Env& env, Job& job, uint32_t index, Weights** weights) {
+    std::unique_ptr<Weights> own;
+    if (Fault fault = env.context.find_weights(env.bus, env.array, index, &own, weights)) return fault;
+    const WeightsShape& found = **weights;
+    if (job.weights_shape.uid != 0 && found != job.weights_shape) return {SIDRA_FAULT_WEIGHTS, index};
+    job.weights_shape = found;
+    if (own) job.own_weights = std::move(own);
+    return {};
 }
 
 bool positive_or_one(uint32_t bits, float* value) {

@@ -224,7 +224,8 @@ struct Job {
     Cost cost;
     mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // cost measured by units, in addition to `cost`
     Work work;
-    std::unique_ptr<Weights> own_weights;  // owns the plan's weights if they are not cached
+    WeightsShape weights_shape;            // of the plan's weights; uid 0: none were found yet
+    std::unique_ptr<Weights> own_weights;  // owns them if they are not cached
     union {
         CopyPlan copy;
         MvmPlan mvm;
@@ -237,6 +238,10 @@ struct Job {
     std::shared_ptr<const Preparation> shared_preparation;  // the same if the job has several units or ends later
     Job() : copy{} {}
 };
+
+// Finds the weights that a packet names. Called again when its job resumes: then they must still be those that it was
+// planned for, whatever the driver has stored in the entry meanwhile.
+Fault find_weights(const Env& env, Job& job, uint32_t index, Weights** weights);
 
 // The rows of an operand as a pointer and a stride: in place if they are contiguous in host memory, else gathered into
 // scratch memory (and scattered from there for output).

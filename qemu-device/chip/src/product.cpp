@@ -84,7 +84,7 @@ void analog_mvm(const Env& env, const ProductPlan& plan, Worker& worker, uint32_
 
 Fault find_product(const Env& env, Job& job, uint32_t weights, uint8_t flags, ProductPlan* plan) {
     Weights* w;
-    if (Fault fault = env.context.find_weights(env.bus, env.array, weights, &job.own_weights, &w)) return fault;
+    if (Fault fault = find_weights(env, job, weights, &w)) return fault;
     if (!(w->flags & SIDRA_HW_WEIGHTS_COMPUTE)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, weights};
     if (Fault fault = check_programmed(env, *w)) return fault;
     if (flags & SIDRA_CMD_MVM_CALIBRATE && !(w->flags & SIDRA_HW_WEIGHTS_PROGRAM))

@@ -304,6 +304,7 @@ Slice::Step Slice::execute() {
     job.work = {};
     job.serial_units = false;
     job.preparation = nullptr;
+    job.weights_shape = {};
     const Env& env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
