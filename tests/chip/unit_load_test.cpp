@@ -58,7 +58,8 @@ class Machine {
         Weights* weights;
         for (uint32_t i = 0; i < context.entry.weights_count; i++)
             if (!context.find_weights(bus, array, i, &job->own_weights, &weights)) weights->verified = array.epoch();
-        PageWindow programs(bus, this_tlb(), context.space(), false), tables(bus, this_tlb(), context.space(), false);
+        PageWindow programs(bus, this_tlb(), context.space(), chip::Access::kRead),
+            tables(bus, this_tlb(), context.space(), chip::Access::kRead);
         return job->operation->prepare(env(&programs, &tables), *job);
     }
     Fault run(const Job& job, uint32_t unit) {

@@ -11,6 +11,7 @@
 #include "hosts.h"
 #include "packets.h"
 #include "program/program_text.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -501,6 +502,49 @@ TEST_P(Vector, PacketsOfASliceHaveOperandsOnAnyPages) {
     bench.run();
     EXPECT_TRUE(faulted(queue, last, cmd, {{SIDRA_FAULT_PERMISSION}}, readable));
     EXPECT_EQ(memory, context.get<float>(at, kFloats));
+}
+
+// What is loaded and stored needs both rights, wherever the host has it.
+TEST_P(Vector, MemoryThatIsLoadedAndStoredNeedsBothRights) {
+    const Host host = GetParam();
+    BenchOptions options;
+    options.engine = host.engine;
+    options.workers = host.workers;
+    options.scatter = host.scatter;
+    Bench bench(options);
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    struct Size {
+        uint32_t rows, cols;
+    };
+    constexpr uint64_t kBytes = 64 << 10;
+    const uint64_t indices = context.alloc(kBytes), read = context.alloc(kBytes);
+    for (const auto& [rows, cols] : {Size{1, 8}, Size{2, 3000}, Size{5, 1000}})
+        for (const bool gathered : {false, true})
+            for (const uint64_t rights : {kRead, kWrite, kReadWrite}) {
+                SCOPED_TRACE(::testing::Message()
+                             << rows << " x " << cols << (gathered ? " gathered " : " ") << rights);
+                const uint64_t at = context.alloc(kBytes, rights);
+                sidra_cmd cmd = gathered ? vector_rows(context,
+                                                       "pass:\nv0 = load_int o0\nv1 = gather o1, v0\nstore o2, v1\n"
+                                                       "pass:\nv0 = load_int o0\nv1 = load o2\nscatter o1, v1, v0\n",
+                                                       rows, cols, {{indices, SIDRA_TYPE_S32}, {at}, {read}})
+                                         : vector_rows(context, "pass:\nv0 = load o0\nv0 = add v0, 1.0\nstore o0, v0\n",
+                                                       rows, cols, {{at}});
+                if (gathered) {
+                    auto table = context.get<sidra_operand>(cmd.vector.operands, 3);
+                    table[1].extent = cols, table[1].flags = SIDRA_OPERAND_WRITE;
+                    context.write(cmd.vector.operands, table.data(), table.size() * sizeof table[0]);
+                }
+                const uint64_t packet = queue.submit(cmd);
+                bench.run();
+                if (rights == kReadWrite) {
+                    EXPECT_TRUE(retired(queue));
+                } else {
+                    EXPECT_TRUE(faulted(queue, packet, cmd, {{SIDRA_FAULT_PERMISSION}}, at));
+                    queue.reset();
+                }
+            }
 }
 
 // Programs all of whose registers may be the memory of operands, of which engines compute several long rows at a time;

@@ -201,8 +201,7 @@ inline Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page*
     }
     page->va = va & ~(page_size - 1);
     page->memory = memory_of(entry, size);
-    page->readable = entry & SIDRA_PTE_READ;
-    page->writable = entry & SIDRA_PTE_WRITE;
+    page->rights = entry & static_cast<uint64_t>(Access::kReadWrite);
     return {};
 }
 
@@ -224,7 +223,7 @@ void Dma::unmap_to(size_t count) {
 }
 
 // Translates the start of the range: finds the contiguous part, at least 1 byte.
-inline Fault Dma::translate(const Range& range, bool write, Range* found) {
+inline Fault Dma::translate(const Range& range, Access access, Range* found) {
     if (range.empty()) return {SIDRA_FAULT_LIMIT, range.offset()};
     if (range.space() != Space::kDevice) {
         *found = range;
@@ -233,16 +232,16 @@ inline Fault Dma::translate(const Range& range, bool write, Range* found) {
     const uint64_t va = range.offset();
     Tlb::Page page;
     if (Fault fault = tlb_.lookup(bus_, space_, va, &page)) return fault;
-    if (write ? !page.writable : !page.readable) return {SIDRA_FAULT_PERMISSION, va};
+    if (static_cast<uint64_t>(access) & ~page.rights) return {SIDRA_FAULT_PERMISSION, va};
     *found = page.memory.part(va - page.va, range.length());
     return {};
 }
 
 // Joins adjacent pages to the first part of a range.
-void Dma::join(const Range& range, bool write, Range* run) {
+void Dma::join(const Range& range, Access access, Range* run) {
     while (run->length() < range.length()) {
         Range next;
-        if (translate(range.from(run->length()), write, &next) || !run->join(next)) break;
+        if (translate(range.from(run->length()), access, &next) || !run->join(next)) break;
     }
 }
 
@@ -260,7 +259,7 @@ inline uint8_t* Dma::map_bus(const Range& run, uint64_t* length, bool write) {
     return pointer;
 }
 
-uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* fault) {
+uint8_t* Dma::map_some(const Range& range, uint64_t* length, Access access, Fault* fault) {
     *length = 0;
     if (bus_.injected_error()) {
         bus_.refused();
@@ -268,22 +267,22 @@ uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* 
         return nullptr;
     }
     Range run;
-    if ((*fault = translate(range, write, &run))) return nullptr;
-    if (run.length() < range.length()) join(range, write, &run);
+    if ((*fault = translate(range, access, &run))) return nullptr;
+    if (run.length() < range.length()) join(range, access, &run);
     uint8_t* pointer;
     if (run.space() == Space::kL3) {
         pointer = bus_.l3_bytes(run);
         if (pointer) *length = run.length();
     } else {
-        pointer = map_bus(run, length, write);
+        pointer = map_bus(run, length, access != Access::kRead);
     }
     if (!pointer) *fault = {SIDRA_FAULT_BUS, range.offset()};
     return pointer;
 }
 
-uint8_t* Dma::map_all(const Range& range, bool write, Fault* fault) {
+uint8_t* Dma::map_all(const Range& range, Access access, Fault* fault) {
     uint64_t length;
-    uint8_t* const pointer = map_some(range, &length, write, fault);
+    uint8_t* const pointer = map_some(range, &length, access, fault);
     return length == range.length() ? pointer : nullptr;
 }
 
@@ -293,7 +292,7 @@ Fault Dma::read(const Range& range, void* to) {
     for (uint64_t at = 0, length; at < range.length(); at += length) {
         Fault fault;
         const size_t held = mappings();
-        const uint8_t* const from = map_some(range.from(at), &length, false, &fault);
+        const uint8_t* const from = map_some(range.from(at), &length, Access::kRead, &fault);
         if (fault) return fault;
         std::memmove(out + at, from, length);  // the operands of a packet may overlap
         unmap_to(held);
@@ -307,7 +306,7 @@ Fault Dma::write(const Range& range, const void* from) {
     for (uint64_t at = 0, length; at < range.length(); at += length) {
         Fault fault;
         const size_t held = mappings();
-        uint8_t* const to = map_some(range.from(at), &length, true, &fault);
+        uint8_t* const to = map_some(range.from(at), &length, Access::kWrite, &fault);
         if (fault) return fault;
         std::memmove(to, in + at, length);
         unmap_to(held);
@@ -315,14 +314,14 @@ Fault Dma::write(const Range& range, const void* from) {
     return {};
 }
 
-Fault Dma::find_word(const Range& word, bool write, Range* found) {
-    if (Fault fault = translate(word, write, found)) return fault;
+Fault Dma::find_word(const Range& word, Access access, Range* found) {
+    if (Fault fault = translate(word, access, found)) return fault;
     return found->length() == 8 ? Fault{} : Fault{SIDRA_FAULT_ALIGNMENT, word.offset()};
 }
 
 Fault Dma::load64(const Range& word, uint64_t* value) {
     Range found;
-    if (Fault fault = find_word(word, false, &found)) return fault;
+    if (Fault fault = find_word(word, Access::kRead, &found)) return fault;
     if (const uint8_t* const local = bus_.l3_bytes(found)) {
         *value = __atomic_load_n(reinterpret_cast<const uint64_t*>(local), __ATOMIC_ACQUIRE);
         return {};
@@ -333,7 +332,7 @@ Fault Dma::load64(const Range& word, uint64_t* value) {
 
 Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
     Range found;
-    if (Fault fault = find_word(word, true, &found)) return fault;
+    if (Fault fault = find_word(word, Access::kWrite, &found)) return fault;
     if (auto* const local = reinterpret_cast<uint64_t*>(bus_.l3_bytes(found))) {
         uint64_t now = __atomic_load_n(local, __ATOMIC_RELAXED);
         while (now < value &&
@@ -349,7 +348,7 @@ Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
 
 bool PageWindow::map(const Address& page, Fault* fault) {
     dma_.unmap_all();
-    page_ = dma_.map_all({page.space, page.offset, SIDRA_PAGE_SIZE}, write_, fault);
+    page_ = dma_.map_all({page.space, page.offset, SIDRA_PAGE_SIZE}, access_, fault);
     if (!page_ && !*fault) *fault = {SIDRA_FAULT_BUS, page.offset};
     address_ = page;
     return page_ != nullptr;

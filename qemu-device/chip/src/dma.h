@@ -58,6 +58,13 @@ struct Bus {
     bool write_words(const Range& words, const void* from);
 };
 
+// What is done with memory. The pages must have all of these rights.
+enum class Access : uint64_t {
+    kRead = SIDRA_PTE_READ,
+    kWrite = SIDRA_PTE_WRITE,
+    kReadWrite = SIDRA_PTE_READ | SIDRA_PTE_WRITE
+};
+
 // Translation of Space::kDevice. `tag` is unique in the process and changes with each invalidation.
 struct AddressSpace {
     Range root;  // of the page table
@@ -70,10 +77,9 @@ class Tlb {
    public:
     // A page, and some pages behind it if they are adjacent in memory and have the same rights.
     struct Page {
-        uint64_t va;   // of its first byte
-        Range memory;  // in Space::kBus or Space::kL3
-        bool readable;
-        bool writable;
+        uint64_t va;      // of its first byte
+        Range memory;     // in Space::kBus or Space::kL3
+        uint64_t rights;  // of Access
     };
     // Finds the page that contains va, which is the first one.
     Fault lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page);
@@ -108,15 +114,15 @@ class Dma {
 
     // Pointer to the first byte of the range, and the contiguous length from there (at least 1 byte). Returns nullptr
     // and a fault if it is not accessible.
-    uint8_t* map_some(const Range& range, uint64_t* length, bool write, Fault* fault);
+    uint8_t* map_some(const Range& range, uint64_t* length, Access access, Fault* fault);
     // Pointer to the range if it is contiguous; nullptr without a fault if it is not.
-    uint8_t* map_all(const Range& range, bool write, Fault* fault);
+    uint8_t* map_all(const Range& range, Access access, Fault* fault);
     // Copy without keeping a mapping.
     Fault read(const Range& range, void* to);
     Fault write(const Range& range, const void* from);
 
     // 64-bit semaphore words.
-    Fault find_word(const Range& word, bool write, Range* found);  // its address, the same for all contexts
+    Fault find_word(const Range& word, Access access, Range* found);  // its address, the same for all contexts
     Fault load64(const Range& word, uint64_t* value);
     // `before`: what the word held; ~0 if it cannot be read.
     Fault max64(const Range& word, uint64_t value, uint64_t* before = nullptr);
@@ -129,8 +135,8 @@ class Dma {
         uint64_t length;
         bool write;
     };
-    Fault translate(const Range& range, bool write, Range* found);
-    void join(const Range& range, bool write, Range* run);
+    Fault translate(const Range& range, Access access, Range* found);
+    void join(const Range& range, Access access, Range* run);
     uint8_t* map_bus(const Range& run, uint64_t* length, bool write);
     size_t mappings() const { return count_ + more_.size(); }
     void unmap_to(size_t count);
@@ -154,7 +160,7 @@ constexpr bool worth_mapping(uint64_t range, uint64_t lines, uint64_t bytes) {
 // packets name besides their data.
 class PageWindow {
    public:
-    PageWindow(Bus& bus, Tlb& tlb, const AddressSpace& space, bool write) : dma_(bus, tlb, space), write_(write) {}
+    PageWindow(Bus& bus, Tlb& tlb, const AddressSpace& space, Access access) : dma_(bus, tlb, space), access_(access) {}
 
     // Pointer to a range that does not cross a page. Returns nullptr and a fault if the page is not accessible.
     uint8_t* at(const Range& range, Fault* fault) {
@@ -177,7 +183,7 @@ class PageWindow {
     bool map(const Address& page, Fault* fault);
 
     Dma dma_;
-    const bool write_;
+    const Access access_;
     uint8_t* page_ = nullptr;
     Address address_{};  // of the page
 };

@@ -85,9 +85,9 @@ Fault copy_range(Dma& dma, Range dst, Range src, bool past_caches) {
     while (!dst.empty()) {
         uint64_t from_length, to_length;
         Fault fault;
-        const uint8_t* const from = dma.map_some(src, &from_length, false, &fault);
+        const uint8_t* const from = dma.map_some(src, &from_length, Access::kRead, &fault);
         if (fault) return fault;
-        uint8_t* const to = dma.map_some(dst, &to_length, true, &fault);
+        uint8_t* const to = dma.map_some(dst, &to_length, Access::kWrite, &fault);
         if (fault) return fault;
         const uint64_t length = std::min(from_length, to_length);
         if (past_caches && apart(to, from, length)) copy_past_caches(to, from, length);
@@ -146,7 +146,7 @@ Fault fill_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     for (Range left = job.copy.dst.extent().part(index * kCopyUnit, kCopyUnit); !left.empty();) {
         uint64_t length;
         Fault fault;
-        uint8_t* to = dma.map_some(left, &length, true, &fault);
+        uint8_t* to = dma.map_some(left, &length, Access::kWrite, &fault);
         if (fault) return fault;
         // Pieces end at page borders, so each starts at the first byte of the pattern.
         uint64_t done = 0;

@@ -167,7 +167,7 @@ class Product {
         const uint64_t step = o.grid.stride(2), bytes = uint64_t{cols} * 4, span = (rows - 1) * step + bytes;
         if (!worth_mapping(span, rows, rows * bytes)) return {};
         Fault fault;
-        *part = {dma_.map_all(o.grid.part(offset(o.grid, row, col), span), true, &fault), step, 4};
+        *part = {dma_.map_all(o.grid.part(offset(o.grid, row, col), span), Access::kWrite, &fault), step, 4};
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};  // others are those of a row, which the program finds
     }
 
@@ -185,7 +185,7 @@ class Product {
         *there = false;
         if (!worth_mapping(span, f.along_row() ? rows : cols, uint64_t{rows} * cols * f.bytes)) return {};
         Fault fault;
-        part->data = dma_.map_all(f.grid.part(offset(f.grid, row, col), span), false, &fault);
+        part->data = dma_.map_all(f.grid.part(offset(f.grid, row, col), span), Access::kRead, &fault);
         *there = part->data != nullptr;
         if (fault && fault.cause == SIDRA_FAULT_BUS) return fault;
         return {};

@@ -103,7 +103,7 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
         else env.kernels.quantize_u8(reinterpret_cast<const float*>(from), to, elements, plan.in_scale, m.in_zero);
     };
     Rows in_place;
-    if (Fault fault = in_place.direct(dma, raw, false)) return fault;
+    if (Fault fault = in_place.direct(dma, raw, Access::kRead)) return fault;
     uint8_t* const gathered = in_place.data ? nullptr : worker.scratch.take(kConvertBytes);
     for (uint32_t v = 0; v < vectors; v++) {
         uint8_t* to = converted + uint64_t{v} * k;

@@ -203,7 +203,7 @@ class PoolRow {
         for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) {
             const Range range = plan_.images.grid.part(offset(i), line);
             Fault fault;
-            line_[i] = dma_.map_all(range, false, &fault);
+            line_[i] = dma_.map_all(range, Access::kRead, &fault);
             if (fault) return fault;
             if (line_[i]) continue;
             uint8_t* const copy = scratch_.take(line);

@@ -25,7 +25,7 @@ class InputMemory {
         base_ = nullptr;
         if (low >= end || !worth_mapping(end - low, 0, useful)) return {};
         Fault fault;
-        base_ = dma_.map_all(images_.part(low, end - low), false, &fault);
+        base_ = dma_.map_all(images_.part(low, end - low), Access::kRead, &fault);
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};
     }
     bool mapped() const { return base_ != nullptr; }

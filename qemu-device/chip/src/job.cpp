@@ -60,9 +60,9 @@ bool positive_or_one(uint32_t bits, float* value) {
     return std::isfinite(*value) && *value > 0;
 }
 
-Fault Rows::direct(Dma& dma, const Rectangle& rows, bool write) {
+Fault Rows::direct(Dma& dma, const Rectangle& rows, Access access) {
     Fault fault;
-    data = dma.map_all(rows.extent(), write, &fault);
+    data = dma.map_all(rows.extent(), access, &fault);
     stride = rows.stride();
     // Gaps of a page or more need not be accessible: then map single rows, which report their own faults.
     if (rows.rows() > 1 && rows.stride() - rows.bytes() >= SIDRA_PAGE_SIZE && fault.cause != SIDRA_FAULT_BUS) return {};
@@ -83,7 +83,7 @@ Fault for_each_piece(const Rectangle& rows, uint8_t* gathered, F&& move) {
 }  // namespace
 
 Fault Rows::map_in(Dma& dma, Scratch& scratch, const Rectangle& rows) {
-    if (Fault fault = direct(dma, rows, false)) return fault;
+    if (Fault fault = direct(dma, rows, Access::kRead)) return fault;
     if (data) return {};
     data = scratch.take(rows.rows() * rows.bytes());
     stride = rows.bytes();
@@ -91,7 +91,7 @@ Fault Rows::map_in(Dma& dma, Scratch& scratch, const Rectangle& rows) {
 }
 
 Fault Rows::map_out(Dma& dma, Scratch& scratch, const Rectangle& rows) {
-    if (Fault fault = direct(dma, rows, true)) return fault;
+    if (Fault fault = direct(dma, rows, Access::kWrite)) return fault;
     if (data) return {};
     data = scratch.take(rows.rows() * rows.bytes());
     stride = rows.bytes();

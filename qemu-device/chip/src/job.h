@@ -140,6 +140,8 @@ struct VectorPlan {
         uint32_t bytes, index_bytes;  // of an element
         uint8_t same;                 // number of the first operand that is the same array, or of this one
         bool indexed, loaded, stored, gathered, scalar, even;
+
+        Access access() const { return !stored ? Access::kRead : loaded ? Access::kReadWrite : Access::kWrite; }
     };
     Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
 
@@ -252,7 +254,7 @@ class Rows {
     Fault map_out(Dma& dma, Scratch& scratch, const Rectangle& rows);
     Fault commit();
     // Maps in place; otherwise `data` stays null.
-    Fault direct(Dma& dma, const Rectangle& rows, bool write);
+    Fault direct(Dma& dma, const Rectangle& rows, Access access);
     // Size of the scratch memory for gathering.
     static constexpr uint64_t scratch_of(uint64_t rows, uint64_t bytes) { return rows * bytes + 64; }
 

@@ -19,10 +19,11 @@ class OperandPages {
 
     // Pointer to a range of operand `n`, valid until at() is called for that operand again. Returns nullptr without a
     // fault if the range crosses pages.
-    uint8_t* at(uint32_t n, const Range& range, bool write, Fault* fault) {
+    uint8_t* at(uint32_t n, const Range& range, Access access, Fault* fault) {
         if (PageWindow::crosses(range)) return nullptr;
-        std::optional<PageWindow>& page = pages_[2 * n + (write ? 1 : 0)];
-        if (!page) page.emplace(bus_, tlb_, space_, write);
+        const uint32_t kind = access == Access::kRead ? 0 : access == Access::kWrite ? 1 : 2;
+        std::optional<PageWindow>& page = pages_[kKinds * n + kind];
+        if (!page) page.emplace(bus_, tlb_, space_, access);
         uint8_t* const found = page->at(range, fault);
         if (!found) fault->address = range.offset();
         return found;
@@ -32,7 +33,8 @@ class OperandPages {
     Bus& bus_;
     Tlb& tlb_;
     const AddressSpace& space_;
-    std::array<std::optional<PageWindow>, 2 * SIDRA_VECTOR_OPERANDS_MAX> pages_;
+    static constexpr uint32_t kKinds = 3;  // of access
+    std::array<std::optional<PageWindow>, kKinds * SIDRA_VECTOR_OPERANDS_MAX> pages_;
 };
 
 }  // namespace sidra::chip

@@ -160,7 +160,7 @@ void Quiesce::fault_unmapped_waits(const AdminCommand& command) {
         Tlb tlb;
         Range found;
         const AddressSpace space{{Space::kBus, entry.page_table, SIDRA_PAGE_SIZE}, ~uint64_t{0}};
-        const Fault fault = Dma(parts_.bus, tlb, space).find_word({Space::kDevice, word, 8}, false, &found);
+        const Fault fault = Dma(parts_.bus, tlb, space).find_word({Space::kDevice, word, 8}, Access::kRead, &found);
         if (fault.cause != SIDRA_FAULT_TRANSLATION ||
             !queue.word.compare_exchange_strong(word, word | Queue::kUnmapped))
             return;

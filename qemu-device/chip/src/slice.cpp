@@ -71,11 +71,11 @@ Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
       at_(memory_of(queue.entry)),
       memory_(chip_.bus, tlb_, space_),
       state_memory_(chip_.bus, tlb_, space_),
-      ring_(chip_.bus, tlb_, space_, false),
-      recorded_(chip_.bus, tlb_, space_, false),
-      reports_(chip_.bus, tlb_, space_, true),
-      programs_(chip_.bus, tlb_, space_, false),
-      tables_(chip_.bus, tlb_, space_, false),
+      ring_(chip_.bus, tlb_, space_, Access::kRead),
+      recorded_(chip_.bus, tlb_, space_, Access::kRead),
+      reports_(chip_.bus, tlb_, space_, Access::kWrite),
+      programs_(chip_.bus, tlb_, space_, Access::kRead),
+      tables_(chip_.bus, tlb_, space_, Access::kRead),
       pages_(chip_.bus, tlb_, space_),
       env_{chip_.bus, queue.context, space_,     chip_.array, chip_.adcs, chip_.engine, chip_.knobs, 0,
            0,         nullptr,       &programs_, &tables_,    &pages_} {}
@@ -132,7 +132,7 @@ void Slice::work_on(std::optional<sidra_hw_engine> engine) {
 
 bool Slice::open() {
     Fault fault;
-    uint8_t* page = state_memory_.map_all(at_.state, true, &fault);
+    uint8_t* page = state_memory_.map_all(at_.state, Access::kWrite, &fault);
     if (page) state_ = reinterpret_cast<sidra_queue_state*>(page);
     return page != nullptr;
 }
@@ -421,7 +421,7 @@ Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Add
     if (wait.hdr.flags & SIDRA_CMD_SEM_QUEUE) return timeline_satisfied(wait, satisfied, key);
     const Range word(Space::kDevice, wait.addr, sizeof(uint64_t));
     Range found;
-    if (Fault fault = memory_.find_word(word, false, &found)) return fault;
+    if (Fault fault = memory_.find_word(word, Access::kRead, &found)) return fault;
     *key = found.address();
     uint64_t value;
     if (Fault fault = memory_.load64(word, &value)) return fault;
@@ -489,7 +489,7 @@ Fault Slice::semaphore_signal() {
     const Range word(Space::kDevice, signal.addr, sizeof(uint64_t));
     if (!word.valid()) return {SIDRA_FAULT_LIMIT, signal.addr};
     Range found;
-    if (Fault fault = memory_.find_word(word, true, &found)) return fault;
+    if (Fault fault = memory_.find_word(word, Access::kWrite, &found)) return fault;
     if (chip_.trace) [[unlikely]] {
         const Cost cost = packet_cost(chip_.management.clock_level());
         if (Fault fault = chip_.trace->signal(traced(), found.address(), cost, memory_, word)) return fault;

@@ -281,8 +281,8 @@ Fault VectorUnit::find(uint32_t n) {
     if (one || worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
         const Range range = o.grid.part(low, extent);
-        uint8_t* all = worker_.pages ? worker_.pages->at(n, range, o.stored, &fault) : nullptr;
-        if (!all && !fault) all = dma_.map_all(range, o.stored, &fault);
+        uint8_t* all = worker_.pages ? worker_.pages->at(n, range, o.access(), &fault) : nullptr;
+        if (!all && !fault) all = dma_.map_all(range, o.access(), &fault);
         // Gaps of a page or more need not be accessible.
         if (fault && (one || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
@@ -303,7 +303,7 @@ Fault VectorUnit::find_gathered(const VectorPlan::Operand& o, UnitOperand& to) {
             continue;
         }
         Fault fault;
-        to.host[r] = dma_.map_all(o.grid.part(to.at(r), to.span), o.stored, &fault);
+        to.host[r] = dma_.map_all(o.grid.part(to.at(r), to.span), o.access(), &fault);
         if (fault) return fault;
     }
     return {};
