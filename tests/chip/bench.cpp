@@ -352,7 +352,12 @@ struct Bench::Callbacks {
         }
         return of(self).bus_.load_acquire(bus, value);
     }
-    static bool max(void* self, uint64_t bus, uint64_t value) { return of(self).bus_.max_release(bus, value); }
+    static bool max(void* self, uint64_t bus, uint64_t value) {
+        if (of(self).dma_hook_) {
+            of(self).dma_hook_(bus);
+        }
+        return of(self).bus_.max_release(bus, value);
+    }
     static void msix(void* self, unsigned vector) {
         if (of(self).msix_hook_) {
             of(self).msix_hook_(vector);

@@ -4,9 +4,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 
 #include <map>
 #include <random>
+#include <semaphore>
 #include <sstream>
 
 #include "bench.h"
@@ -364,6 +367,40 @@ TEST_F(TraceChip, SignalsAWordThatCannotBeRead) {
         bench.run();
         EXPECT_TRUE(retired(queue));
     }
+}
+
+// The host may make the chip wait for memory until a thread has gone on that itself waits for the chip, as QEMU does
+// behind an IOMMU.
+TEST_F(TraceChip, NobodyWaitsForAThreadThatWaitsForTheHost) {
+    BenchOptions kept = options();
+    kept.level = SIDRA_CHIP_ACCURATE;
+    kept.state_file = folder.path("state");
+    Bench bench(kept);
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t word = context.alloc(kPage), bus = context.space().raw(word).address;
+    std::counting_semaphore<> asks(0), answers(0);
+    std::atomic<bool> waited_too_long{false};
+    bench.set_dma_hook([&](uint64_t at) {
+        if (at != bus || waited_too_long) return;
+        asks.release();
+        waited_too_long = !answers.try_acquire_for(kPatience);
+    });
+    bench.start_threads(1);
+    unsigned asked = 0;
+    for (uint64_t value = 1; value <= 3; value++) {
+        queue.submit(sem_signal(word, value));
+        while (queue.timeline() < value && !waited_too_long) {
+            if (!asks.try_acquire_for(std::chrono::milliseconds(1))) continue;
+            EXPECT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_AGE_S, 1)) << "which writes the trace, too";
+            answers.release();
+            asked++;
+        }
+    }
+    bench.stop_threads();
+    EXPECT_FALSE(waited_too_long);
+    EXPECT_GE(asked, 3u);
+    EXPECT_EQ(context.load64(word), 3u);
 }
 
 // A chain that goes around queues, whatever threads do with it.

@@ -330,7 +330,7 @@ Fault Dma::load64(const Range& word, uint64_t* value) {
     return loaded ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
 }
 
-Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
+Fault Dma::max64(const Range& word, uint64_t value) {
     Range found;
     if (Fault fault = find_word(word, Access::kWrite, &found)) return fault;
     if (auto* const local = reinterpret_cast<uint64_t*>(bus_.l3_bytes(found))) {
@@ -338,12 +338,20 @@ Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
         while (now < value &&
                !__atomic_compare_exchange_n(local, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
-        if (before) *before = now;
         return {};
     }
-    if (before && !bus_.load64(found, before)) *before = ~uint64_t{0};
     const bool stored = bus_.injected_error() ? bus_.refused() : bus_.max64(found, value);
     return stored ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
+}
+
+uint64_t Dma::peek64(const Range& word) {
+    Range found;
+    uint64_t value = ~uint64_t{0};
+    if (find_word(word, Access::kWrite, &found)) return value;
+    if (const uint8_t* const local = bus_.l3_bytes(found))
+        return __atomic_load_n(reinterpret_cast<const uint64_t*>(local), __ATOMIC_RELAXED);
+    bus_.load64(found, &value);
+    return value;
 }
 
 bool PageWindow::map(const Address& page, Fault* fault) {

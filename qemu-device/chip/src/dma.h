@@ -124,8 +124,9 @@ class Dma {
     // 64-bit semaphore words.
     Fault find_word(const Range& word, Access access, Range* found);  // its address, the same for all contexts
     Fault load64(const Range& word, uint64_t* value);
-    // `before`: what the word held; ~0 if it cannot be read.
-    Fault max64(const Range& word, uint64_t value, uint64_t* before = nullptr);
+    Fault max64(const Range& word, uint64_t value);
+    // For the trace: what a word holds that may be written, readable or not; ~0 if nobody knows.
+    uint64_t peek64(const Range& word);
 
     void unmap_all();
 

@@ -413,9 +413,9 @@ uint64_t Trace::end_of_point(const Packet& packet) const {
 
 // When the word had reached the value; 0: by the host, or nobody knows.
 uint64_t Trace::end_of_signal(const Address& key, uint64_t value) const {
-    const auto found = signals_.find(key);
-    if (found == signals_.end()) return forgotten_ps_;
-    const auto& signals = found->second;
+    const auto found = words_.find(key);
+    if (found == words_.end()) return forgotten_ps_;
+    const auto& signals = found->second.signals;
     const auto reached =
         std::find_if(signals.begin(), signals.end(), [&](const Signal& s) { return s.value >= value; });
     return reached == signals.end() ? 0 : reached->end_ps;
@@ -423,24 +423,28 @@ uint64_t Trace::end_of_signal(const Address& key, uint64_t value) const {
 
 // The lower half of each word's; of many words, all. A wait for a value that is gone finds the next one.
 void Trace::forget_signals() {
-    if (signals_.size() > kSignalsMax / 2) {
-        for (const auto& [word, signals] : signals_) forgotten_ps_ = std::max(forgotten_ps_, signals.back().end_ps);
-        signals_.clear();
+    if (words_.size() > kSignalsMax / 2) {
+        for (const auto& [key, word] : words_) forgotten_ps_ = std::max(forgotten_ps_, word.signals.back().end_ps);
+        words_.clear();
     }
     signals_count_ = 0;
-    for (auto& [word, signals] : signals_) {
+    for (auto& [key, word] : words_) {
+        auto& signals = word.signals;
         signals.erase(signals.begin(), signals.begin() + static_cast<ptrdiff_t>(signals.size() / 2));
         signals_count_ += signals.size();
     }
 }
 
-// `before`: what the word held.
-void Trace::note_signal(const Address& key, const Signal& signal, uint64_t before) {
+// `fallen_from`: what the word had reached before the host has set it anew; 0: it has not.
+void Trace::note_signal(const Address& key, const Signal& signal, uint64_t fallen_from) {
     if (signals_count_ >= kSignalsMax) forget_signals();
-    auto& signals = signals_[key];
+    auto& [signals, reached] = words_[key];
     signals_count_ -= signals.size();
-    // A word that fell was set anew by the host: that is another story.
-    if (!signals.empty() && before < signals.back().value) signals.clear();
+    // A word that fell is another story, which other signals may have begun already. Greater values are still to come.
+    if (fallen_from != 0 && reached == fallen_from) {
+        std::erase_if(signals, [&](const Signal& s) { return s.value <= fallen_from; });
+        reached = 0;
+    }
     std::erase_if(signals, [&](const Signal& s) { return s.value <= signal.value && s.end_ps >= signal.end_ps; });
     const auto next =
         std::find_if(signals.begin(), signals.end(), [&](const Signal& s) { return s.value >= signal.value; });
@@ -461,17 +465,22 @@ void Trace::wait(const Packet& packet, const Address& key) {
     });
 }
 
+// Memory is accessed without the lock: the host may wait for a thread that waits for the lock. So the signal is noted
+// before its value is stored.
 Fault Trace::signal(const Packet& packet, const Address& key, const Cost& cost, Dma& memory, const Range& word) {
     const uint64_t value = packet.sem->value;
-    Fault fault;
-    bool done = false;
+    uint64_t least = 0;  // of what the word holds, unless it fell
     record([&] {
-        uint64_t before = 0;
-        fault = memory.max64(word, value, &before);
-        done = true;
-        if (!fault) note_signal(key, {value, line_of(packet).now_ps + cost.device_ps}, before);
+        if (const auto found = words_.find(key); found != words_.end()) least = found->second.reached;
     });
-    return done ? fault : memory.max64(word, value);  // the trace may have ended
+    const bool fell = least != 0 && memory.peek64(word) < least;
+    record([&] { note_signal(key, {value, line_of(packet).now_ps + cost.device_ps}, fell ? least : 0); });
+    if (Fault fault = memory.max64(word, value)) return fault;
+    record([&] {
+        if (const auto found = words_.find(key); found != words_.end())
+            found->second.reached = std::max(found->second.reached, value);
+    });
+    return {};
 }
 
 // ---- Names ----

@@ -96,6 +96,10 @@ class Trace {
         uint64_t value;
         uint64_t end_ps;
     };
+    struct Word {
+        std::vector<Signal> signals;
+        uint64_t reached = 0;  // by signals, so that it holds less only if the host has set it anew
+    };
     struct Total {
         uint64_t packets = 0;
         Cost cost;
@@ -109,7 +113,7 @@ class Trace {
     uint64_t end_of_point(const Packet& packet) const;
     uint64_t end_of_signal(const Address& key, uint64_t value) const;
     void forget_signals();
-    void note_signal(const Address& key, const Signal& signal, uint64_t before);
+    void note_signal(const Address& key, const Signal& signal, uint64_t fallen_from);
     void end_operation(uint32_t process, Line& line);
     std::string cu_name(uint32_t cu) const;
     const std::string* weights_name(const Packet& packet, const Job& job) const;
@@ -136,9 +140,8 @@ class Trace {
     std::map<uint8_t, Total> totals_;  // by opcode
     std::map<uint32_t, uint64_t> cu_busy_ps_;
     std::map<uint64_t, std::string> weights_names_;  // by uid, as JSON
-    // By word, both numbers ascending: of no use to anyone is a signal that ends no earlier than one of a value as
-    // large.
-    std::map<Address, std::vector<Signal>> signals_;
+    // Of a word both numbers ascend: of no use to anyone is a signal that ends no earlier than one of a value as large.
+    std::map<Address, Word> words_;
     size_t signals_count_ = 0;   // of all words
     uint64_t forgotten_ps_ = 0;  // end of the last signal of a word that is not there any more
 };
