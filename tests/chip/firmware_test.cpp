@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench.h"
+#include "failing_new.h"
 #include "folder.h"
 #include "packets.h"
 #include "sidra_management.h"
@@ -213,6 +214,34 @@ TEST_F(Firmware, AHostThatMeansHarmHarmsNoQueue) {
     bench.bus().set_access(replies, kPage, Access::kOpen);
     open();
     EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+}
+
+// Its flash is the host's memory, of which there may be too little for a change of it.
+TEST_F(Firmware, AFlashWithoutMemoryKeepsNothing) {
+    boot();
+    open();
+    const uint64_t payload = bench.bus().alloc_page();
+    const auto send = [&](uint16_t opcode, uint32_t length, uint64_t word, uint64_t failures) {
+        sidra_mailbox_msg message{};
+        message.opcode = opcode, message.length = length;
+        message.payload = payload;
+        message.inline_data[0] = word;
+        bench.bus().write(requests + asked % kEntries * sizeof message, &message, sizeof message);
+        bench.write32(SIDRA_REG_MAILBOX_DOORBELL, ++asked);
+        uint64_t failed;
+        {
+            test::FailingNew failing(0, failures);
+            pass(50 * kMs);
+            failed = failing.failed();
+        }
+        EXPECT_EQ(failed > 0, failures > 0);
+        return take().status;
+    };
+    EXPECT_EQ(send(SIDRA_MAILBOX_FW_BEGIN, 8, 65536, 0), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(send(SIDRA_MAILBOX_FW_DATA, 4096, 0, ~uint64_t{0}), uint32_t{SIDRA_MAILBOX_INTERNAL});
+    EXPECT_EQ(send(SIDRA_MAILBOX_FW_BEGIN, 8, 65536, 0), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(send(SIDRA_MAILBOX_FW_DATA, 4096, 0, 0), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_TRUE(alive());
 }
 
 // ---- What ends it ----

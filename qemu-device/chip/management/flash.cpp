@@ -2,6 +2,7 @@
 #include "flash.h"
 
 #include <algorithm>
+#include <new>
 
 namespace sidra::management {
 namespace {
@@ -28,7 +29,7 @@ sidra_mgmt_result Flash::read(uint32_t offset, std::span<uint8_t> to) const {
 }
 
 template <typename Change>
-sidra_mgmt_result Flash::write(uint32_t offset, size_t bytes, Change&& change) {
+sidra_mgmt_result Flash::write(uint32_t offset, size_t bytes, Change&& change) try {
     constexpr uint32_t kSector = SIDRA_MGMT_FLASH_SECTOR;
     if (read_only(offset, bytes)) return SIDRA_MGMT_READ_ONLY;
     const uint32_t begin = offset / kSector * kSector;
@@ -38,6 +39,8 @@ sidra_mgmt_result Flash::write(uint32_t offset, size_t bytes, Change&& change) {
     if (keep_ && !keep_(begin / kSector, sectors)) return SIDRA_MGMT_NOT_KEPT;
     std::copy(sectors.begin(), sectors.end(), bytes_.begin() + begin);
     return SIDRA_MGMT_OK;
+} catch (const std::bad_alloc&) {
+    return SIDRA_MGMT_NOT_KEPT;
 }
 
 sidra_mgmt_result Flash::erase(uint32_t offset) {

@@ -30,7 +30,7 @@ class Flash {
     std::span<uint8_t> bytes() { return bytes_; }
     std::span<const uint8_t> bytes() const { return bytes_; }
 
-    // Execute the commands of the same names: OK, BAD_RANGE, READ_ONLY or NOT_KEPT.
+    // Execute the commands of the same names: OK, BAD_RANGE, READ_ONLY, or NOT_KEPT, also without memory for it.
     sidra_mgmt_result read(uint32_t offset, std::span<uint8_t> to) const;
     sidra_mgmt_result erase(uint32_t offset);
     sidra_mgmt_result program(uint32_t offset, std::span<const uint8_t> from);

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <type_traits>
 
@@ -361,7 +362,7 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
             surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
             return true;
         case SIDRA_MGMT_SYSTEM_SECURITY:
-            if (value > security_version_ && (!keep_security_ || keep_security_(value))) security_version_ = value;
+            if (value > security_version_ && keeps_security(value)) security_version_ = value;
             return true;
         case SIDRA_MGMT_SYSTEM_RESTART:
             restart_ = std::min<uint32_t>(value, SIDRA_BOOT_UPDATE);
@@ -422,6 +423,14 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
     uint32_t* plain = plain_register(address);
     if (plain) *plain = value;
     return plain != nullptr;
+}
+
+bool Unit::keeps_security(uint32_t least) const {
+    try {
+        return !keep_security_ || keep_security_(least);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 // ---- Commands ----

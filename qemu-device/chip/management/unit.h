@@ -123,6 +123,7 @@ class Unit final : core::Bus {
     sidra_mgmt_result copy(uint32_t command);
     sidra_mgmt_result verify(uint32_t command);
     sidra_mgmt_result flash(uint32_t command);
+    bool keeps_security(uint32_t least) const;
     void stand(uint64_t cycles) { core_.state().cycles += cycles; }
 
     void set_lines();
