@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The largest packets of every opcode: no unit may exceed kUnitMax, nor what its packet declares. The device address
-// space here is 2 MiB of memory repeated over and over, and the host maps at most one page at a time, so every address
-// is valid and every operand is gathered.
+// space here is 2 MiB of memory repeated over and over at consecutive addresses of the bus, and the host maps at most
+// one page at a time. So every address is valid, all pages can be joined, and still every operand is gathered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,17 +23,22 @@ namespace {
 using namespace chip_test;  // packets by name
 
 constexpr uint64_t kHalf = uint64_t{1} << (SIDRA_VA_BITS - 1);
-constexpr uint64_t kRoot = 0x1000, kTable = 0x2000, kWeightsTable = 0x3000, kTiles = 0x10000;
+constexpr uint64_t kRoot = 0x1000, kWeightsTable = 0x3000, kTiles = 0x10000;
 constexpr uint64_t kMemory = SIDRA_HUGE_SIZE;
+// On the bus, where there is no memory: the page tables below the root, and all that they map.
+constexpr uint64_t kTables = uint64_t{1} << 40, kTablesEnd = kTables + uint64_t{SIDRA_PT_ENTRIES} * SIDRA_PAGE_SIZE,
+                   kMapped = uint64_t{1} << 41;
+// Loads of page table entries by a unit. A piece takes two if its translation is not known, and is found twice if it is
+// read and written; and so are pages that are joined to others, by up to three parts of a unit.
+constexpr uint64_t kLoadsMax = 2 * (2 * kUnitMax.pieces + 3 * Dma::kJoinsMax);
 constexpr uint32_t kTall = 0, kWide = 1, kSmall = 2;  // objects: 6400 x 1 tiles, 1 x 6399 tiles, one tile
 
 class Machine {
    public:
     Machine() {
-        const auto store = [this](uint64_t at, uint64_t value) { std::memcpy(&memory_[at], &value, sizeof value); };
         for (uint64_t i = 0; i < SIDRA_PT_ENTRIES; i++) {
-            store(kRoot + 8 * i, kTable | SIDRA_PTE_VALID);
-            store(kTable + 8 * i, kMemory | SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_READ | SIDRA_PTE_WRITE);
+            const uint64_t table = (kTables + SIDRA_PAGE_SIZE * i) | SIDRA_PTE_VALID;
+            std::memcpy(&memory_[kRoot + 8 * i], &table, sizeof table);
         }
         context.entry.page_table = kRoot;
         context.entry.weights_table = kWeightsTable;
@@ -74,6 +79,7 @@ class Machine {
     Array array{kGeometryY1, engine->kernels(), nullptr};
     Bus bus{host_};
     std::array<unsigned, 256> checked{};  // packets, by opcode
+    uint64_t loads = 0;                   // of entries of page tables
 
    private:
     Env env(PageWindow* programs = nullptr, PageWindow* tables = nullptr) {
@@ -95,11 +101,18 @@ class Machine {
     static Machine& of(void* self) { return *static_cast<Machine*>(self); }
     static void* map(void* self, uint64_t at, uint64_t* length, bool) {
         std::vector<uint8_t>& memory = of(self).memory_;
+        if (at >= kMapped) at = kMemory + at % SIDRA_HUGE_SIZE;
         if (at >= memory.size()) return nullptr;
         *length = std::min<uint64_t>(*length, SIDRA_PAGE_SIZE - at % SIDRA_PAGE_SIZE);
         return &memory[at];
     }
     static bool load(void* self, uint64_t at, uint64_t* value) {
+        of(self).loads++;
+        if (at >= kTables && at < kTablesEnd) {
+            constexpr uint64_t kFlags = SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_READ | SIDRA_PTE_WRITE;
+            *value = (kMapped + (at - kTables) / 8 * SIDRA_HUGE_SIZE) | kFlags;
+            return true;
+        }
         if (at > of(self).memory_.size() - 8) return false;
         std::memcpy(value, &of(self).memory_[at], 8);
         return true;
@@ -134,7 +147,9 @@ void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
     EXPECT_GE(job.unit_load.operations, (operations + job.units - 1) / job.units) << "of " << job.units << " units";
     EXPECT_GT(job.unit_work, 0u);
     for (const uint32_t unit : {0u, job.units - 1}) {
+        machine.loads = 0;
         const Fault ran = machine.run(job, unit);
+        EXPECT_LE(machine.loads, kLoadsMax) << "unit " << unit;
         EXPECT_FALSE(ran) << "unit " << unit << ": cause " << ran.cause << ", 0x" << std::hex << ran.address;
         EXPECT_LE(machine.staging.scratch.used(), job.unit_load.scratch) << "unit " << unit;
     }
@@ -217,6 +232,16 @@ std::vector<VectorCase> vector_cases() {
     sidra_operand scattered = operand(kHalf, 0, 8192, S32, true);
     scattered.extent = 1u << 20;
     cases.push_back({"scatter", {column, scatter}, {scattered}, {1, 1, 1024, 60000}});
+    // Rows of few elements, which are farther from each other than the rows.
+    constexpr uint64_t kFar = kHalf / 2;
+    sidra_operand two = operand(0, 8, kFar, F32, false);
+    two.extent = 2;
+    cases.push_back({"sparse gather", {gather, store}, {two, operand(kHalf, 8, 4, F32, true)}, {1, 1, 1024, 2}});
+    two.addr = kHalf, two.flags = SIDRA_OPERAND_WRITE;
+    const I put{SIDRA_VECTOR_OP_SCATTER, 0, 0, 1, v0, SIDRA_VECTOR_COLUMN, 0, 0, {}};
+    cases.push_back({"sparse, row by row", {load, put}, {operand(0, 8, kFar, F32, false), two}, {1, 1, 1024, 2}});
+    cases.push_back(
+        {"sparse", fast, {operand(0, 8, kFar, F32, false), operand(kHalf, 8, kFar, F32, true)}, {1, 1, 1024, 2}});
     return cases;
 }
 
@@ -401,8 +426,29 @@ void pool_of_the_most_pieces(Machine& machine) {
     check(machine, cmd, 65536);
 }
 
+// Pixels that are farther from each other than the rows.
+void sparse_pools(Machine& machine) {
+    constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096, kFar = kHalf / 2;
+    for (const bool sparse_input : {false, true}) {
+        sidra_pattern p{};
+        p.type = U8;
+        p.height = 256, p.width = 2, p.channels = 1;
+        p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
+        p.pixel_stride = sparse_input ? kFar : 1, p.row_stride = 2;
+        std::memcpy(machine.clear() + kPattern, &p, sizeof p);
+        sidra_cmd cmd = blank(SIDRA_CMD_POOL);
+        cmd.pool.op = SIDRA_POOL_MAX;
+        cmd.pool.pattern = kPattern;
+        cmd.pool.out = kHalf;
+        cmd.pool.size[0] = 1, cmd.pool.size[1] = 256, cmd.pool.size[2] = 2;
+        cmd.pool.out_stride[2] = sparse_input ? 1 : kFar, cmd.pool.out_stride[1] = 2;
+        check(machine, cmd, 512);
+    }
+}
+
 void pools(Machine& machine) {
     pool_of_the_most_pieces(machine);
+    sparse_pools(machine);
     constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
     struct Case {
         uint32_t height, width, channels;
@@ -457,7 +503,7 @@ void sorts(Machine& machine) {
     };
     const Case cases[] = {{1, 65536, 65536, 0},      {1u << 17, 65536, 65536, 0}, {1u << 17, 65536, 5, 0},
                           {1u << 24, 1, 1, 0},       {1u << 24, 1, 1, 8192},      {1u << 20, 1000, 62, 8192},
-                          {1u << 19, 4096, 256, 64}, {77, 65535, 4095, 0}};
+                          {1u << 19, 4096, 256, 64}, {77, 65535, 4095, 0},        {64, 4, 4, 1u << 30}};
     for (const Case& c : cases)
         for (const uint32_t type : {uint32_t{SIDRA_TYPE_S64}, U8, F32}) {
             SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.cols) + ", type " + std::to_string(type));
@@ -532,6 +578,7 @@ void readbacks(Machine& machine) {
         check(machine, program(kSmall, 0, 256, 0, 256, 0, 256), 65536);
         check(machine, readback(kSmall, 0, 256, 0, 256, kHalf, stride), 65536);
     }
+    check(machine, readback(kSmall, 0, 256, 0, 256, kHalf, 1u << 29), 65536);
 }
 
 struct Opcode {

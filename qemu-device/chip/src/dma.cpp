@@ -239,7 +239,7 @@ inline Fault Dma::translate(const Range& range, Access access, Range* found) {
 
 // Joins adjacent pages to the first part of a range.
 void Dma::join(const Range& range, Access access, Range* run) {
-    while (run->length() < range.length()) {
+    for (; run->length() < range.length() && joins_ < kJoinsMax; joins_++) {
         Range next;
         if (translate(range.from(run->length()), access, &next) || !run->join(next)) break;
     }

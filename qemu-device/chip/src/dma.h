@@ -107,6 +107,10 @@ class Tlb {
 // Transfers of one slice or unit of work; the destructor unmaps everything.
 class Dma {
    public:
+    // How many pages it joins to others at most, so that no unit takes long because its operands are sparse and large.
+    // Further ones are found one by one, as if they were not adjacent in memory. Usual operands need far fewer.
+    static constexpr uint32_t kJoinsMax = 1u << 14;
+
     Dma(Bus& bus, Tlb& tlb, const AddressSpace& space) : bus_(bus), tlb_(tlb), space_(space) {}
     ~Dma();
     Dma(const Dma&) = delete;
@@ -145,6 +149,7 @@ class Dma {
     Bus& bus_;
     Tlb& tlb_;
     const AddressSpace space_;
+    uint32_t joins_ = 0;
     static constexpr size_t kInline = 16;
     std::array<Mapping, kInline> inline_;
     size_t count_ = 0;

@@ -143,10 +143,10 @@ Fault pool_prepare(const Env& env, Job& job) {
     return {};
 }
 
-// Some windows of one row, of some channels.
-class PoolRow {
+// Windows of a unit, of some channels.
+class PoolUnit {
    public:
-    PoolRow(const Env& env, const Job& job, Worker& worker, uint32_t first_channel, uint32_t channels)
+    PoolUnit(const Env& env, const Job& job, Worker& worker, uint32_t first_channel, uint32_t channels)
         : env_(env),
           plan_(job.pool),
           c_(job.cmd.pool),
@@ -159,8 +159,9 @@ class PoolRow {
           first_channel_(first_channel),
           channels_(channels) {}
 
-    // Windows [first, first + count) of all windows of the packet.
+    // Windows [first, first + count) of all windows of the packet, which are in one row.
     Fault run(uint32_t first, uint32_t count) {
+        dma_.unmap_all();  // what the row before has used
         const Windows windows(plan_.images, c_.size, first);
         rows_ = windows.rows();
         const uint32_t x = first % c_.size[2], y = first / c_.size[2] % c_.size[1];
@@ -304,9 +305,10 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const uint32_t rows = std::min(plan.unit_rows, c.size[0] * c.size[1] - first);
     const uint32_t cols = std::min(plan.unit_cols, c.size[2] - x);
     const uint32_t channels = std::min(plan.unit_channels, plan.images.pattern.channels - channel);
+    PoolUnit unit(env, job, worker, channel, channels);
     for (uint32_t r = first; r < first + rows; r++) {
         worker.scratch.rewind(0);
-        if (Fault fault = PoolRow(env, job, worker, channel, channels).run(r * c.size[2] + x, cols)) return fault;
+        if (Fault fault = unit.run(r * c.size[2] + x, cols)) return fault;
     }
     return {};
 }

@@ -23,6 +23,7 @@ class InputMemory {
     Fault map(uint64_t low, uint64_t end, uint64_t useful) {
         low_ = low, end_ = end;
         base_ = nullptr;
+        dma_.unmap_all();
         if (low >= end || !worth_mapping(end - low, 0, useful)) return {};
         Fault fault;
         base_ = dma_.map_all(images_.part(low, end - low), Access::kRead, &fault);
