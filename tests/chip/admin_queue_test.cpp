@@ -81,5 +81,43 @@ TEST_F(AdminQueueAlone, ARefusedCommandIsReplacedBeforeItsEnd) {
     }
 }
 
+// A saved chip tells twice whether a command waits, and twice its tag. If these disagreed, another command could take
+// the place of one that is executed.
+TEST_F(AdminQueueAlone, ASavedCommandMustBeTheOneOfTheStatus) {
+    const AdminCommand test{SIDRA_ADMIN_TEST_DMA | 7u << 16, {}};
+    const uint32_t busy = SIDRA_ADMIN_BUSY | 7u << 16;
+    struct Case {
+        uint32_t status;
+        bool pending, good;
+    };
+    for (const Case& c : {Case{busy, true, true},
+                          {SIDRA_ADMIN_BUSY | 8u << 16, true, false},
+                          {7u << 16, true, false},
+                          {0, true, false},
+                          {busy, false, false},
+                          {8u << 16 | SIDRA_ADMIN_BAD_OP, false, true}}) {
+        for (const bool begun : {false, true}) {
+            EXPECT_EQ(queue.load({c.status, test, c.pending, begun, false}), c.good) << std::hex << c.status;
+            if (c.good) EXPECT_EQ(queue.status(), c.status);
+        }
+    }
+}
+
+// What a saved command has stopped is stopped again, so that it waits for claims whatever the saved stops say.
+TEST_F(AdminQueueAlone, ASavedCommandDoesNotRelyOnSavedStops) {
+    const AdminCommand reset{SIDRA_ADMIN_RESET_QUEUE | 7u << 16, {3, 5, 0}};
+    ASSERT_TRUE(queue.load({SIDRA_ADMIN_BUSY | 7u << 16, reset, true, true, false}));
+    Queue& stopped = objects.queue(3, 5);
+    stopped.claim.store(Queue::kClaimed);
+    EXPECT_TRUE(queue.step());
+    EXPECT_TRUE(stops.stopped(3, 5));
+    EXPECT_EQ(result(), SIDRA_ADMIN_BUSY);
+    stopped.claim.store(0);
+    queue.poke();
+    step_to_the_end();
+    EXPECT_FALSE(stops.stopped(3, 5));
+    EXPECT_EQ(result(), uint32_t{SIDRA_ADMIN_OK});
+}
+
 }  // namespace
 }  // namespace sidra::chip

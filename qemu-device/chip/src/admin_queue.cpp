@@ -119,9 +119,10 @@ bool AdminQueue::step_now() {
         } else {
             uint8_t result = SIDRA_ADMIN_OK;
             take_next();
-            if (!begun_) {
+            if (!begun_ || again_) {
                 result = begin();
                 begun_ = result == SIDRA_ADMIN_OK;
+                again_ = false;
                 worked = true;
             }
             if (result != SIDRA_ADMIN_OK) {
@@ -158,11 +159,15 @@ AdminQueue::State AdminQueue::save() {
 }
 
 bool AdminQueue::load(const State& state) {
-    // A begun command has passed the checks of begin(), which are not repeated later.
+    // start() and the thread that executes a command must agree on whether there is one.
+    if (state.pending != ((state.status & SIDRA_ADMIN_BUSY) != 0)) return false;
+    if (state.pending && state.status != (state.command.tag() | SIDRA_ADMIN_BUSY)) return false;
+    // A begun command has passed the checks of begin(), on which its replacement relies.
     if (state.pending && state.begun && state.command.check() != SIDRA_ADMIN_OK) return false;
     status_ = state.status;
     command_ = state.command;
     begun_ = state.begun;
+    again_ = state.begun;
     blocked_.store(false);
     pending_.store(state.pending);
     reset_.store(state.reset);

@@ -63,7 +63,7 @@ class AdminQueue {
         bool pending, begun, reset;
     };
     State save();
-    // Returns false if the command is in progress, but would have been refused.
+    // Returns false if the parts disagree, or the command is in progress, but would have been refused.
     bool load(const State& state);
     // Drops the command, and resets the device.
     void clear();
@@ -93,6 +93,7 @@ class AdminQueue {
     // Of the owner; while no command is pending, of start().
     AdminCommand command_;
     bool begun_ = false;
+    bool again_ = false;  // it has begun before the chip was saved: it begins again, and so relies on no saved stop
 
     mutable std::mutex lock_;            // protects the rest
     std::atomic<bool> replaced_{false};  // by RESET_CONTEXT of its context, which is next; read without the lock, too
