@@ -338,6 +338,14 @@ bool Array::programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const {
            !updates_.torn(uid);
 }
 
+std::vector<uint64_t> Array::owners() const {
+    std::vector<uint64_t> uids;
+    for (uint32_t xbar = 0; xbar < xbars_; xbar++)
+        if (const uint64_t uid = state(xbar).uid.load(std::memory_order_acquire)) uids.push_back(uid);
+    std::sort(uids.begin(), uids.end());
+    return uids;
+}
+
 bool Array::end_update(const Update& update) {
     const uint64_t torn = updates_.torn_count();
     if (!updates_.end(update)) return false;

@@ -58,6 +58,8 @@ class Array {
     bool begin_update(const Update& update) { return updates_.begin(update); }
     bool end_update(const Update& update);
     Updates& updates() { return updates_; }
+    // The uids of all crossbars, sorted.
+    std::vector<uint64_t> owners() const;
 
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
     // row that is not covered yet), kNotKept. At level `accurate`, `now` is the time of the cells' clock, and the cost
@@ -197,7 +199,7 @@ class Array {
     std::vector<Stuck> stuck_;
     std::atomic<uint64_t> stuck_count_{0};  // size of stuck_
     StateFile* file_ = nullptr;
-    Updates updates_;
+    Updates updates_{[this] { return owners(); }};
     Precopy precopy_;
     std::atomic<uint64_t> epoch_{1};
     std::atomic<uint64_t> changes_{0};

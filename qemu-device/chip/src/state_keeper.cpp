@@ -60,11 +60,7 @@ void StateKeeper::load() {
         first = false;
     });
     if (first) refuse("saved cells without a header");
-    array_.updates().cut_short([this](uint64_t uid) {
-        for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
-            if (array_.header(xbar).uid == uid) return true;
-        return false;
-    });
+    array_.updates().cut_short();
     if (const uint64_t torn = array_.updates().torn_count(); torn != 0)
         host_.report(host_.self, ("state file '" + file_->path() + "': " + std::to_string(torn) +
                                   " update(s) of weights were interrupted: these weights count as unprogrammed until "
