@@ -119,5 +119,32 @@ TEST_F(AdminQueueAlone, ASavedCommandDoesNotRelyOnSavedStops) {
     EXPECT_EQ(result(), uint32_t{SIDRA_ADMIN_OK});
 }
 
+// A reset does not wait for the erasure of all crossbars.
+TEST_F(AdminQueueAlone, AResetComesBetweenTheStepsOfAnErasure) {
+    Array large{kGeometryY1, engine->kernels(), nullptr};
+    AdminMemory its_memory{bus, large, l3, clock, knobs};
+    AdminQueue its_queue{*this, quiesce, its_memory, knobs, interrupts, wakeups};
+    const uint32_t last = kGeometryY1.xbars() - 1;
+    const AdminCommand erase{SIDRA_ADMIN_XBAR_ERASE | 7u << 16, {0, last + 1}};
+    const int8_t weight = 1;
+    Cost spent;
+    for (const uint32_t xbar : {0u, last}) {
+        const TileBlock block{9, xbar, 0, SIDRA_ENCODING_OFFSET, 1, 1, 0, 1, 0, 1};
+        ASSERT_FALSE(large.program(block, &weight, 1, 0, &spent));
+    }
+    its_queue.start(erase);
+    ASSERT_TRUE(its_queue.step());
+    EXPECT_EQ(its_queue.status(), SIDRA_ADMIN_BUSY | 7u << 16);
+    its_queue.start_reset();
+    while (its_queue.any()) ASSERT_TRUE(its_queue.step());
+    EXPECT_EQ(its_queue.status(), SIDRA_ADMIN_ABORTED | 7u << 16);
+    EXPECT_EQ(large.header(0).uid, 0u);
+    EXPECT_EQ(large.header(last).uid, 9u);
+    its_queue.start(erase);
+    while (its_queue.any()) ASSERT_TRUE(its_queue.step());
+    EXPECT_EQ(its_queue.status(), SIDRA_ADMIN_OK | 7u << 16);
+    EXPECT_EQ(large.header(last).uid, 0u);
+}
+
 }  // namespace
 }  // namespace sidra::chip

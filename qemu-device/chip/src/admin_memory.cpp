@@ -20,9 +20,9 @@ uint8_t done(bool good) { return good ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR; 
 
 }  // namespace
 
-uint8_t AdminMemory::run(const AdminCommand& command) {
+std::optional<uint8_t> AdminMemory::step(const AdminCommand& command) {
     try {
-        return run_command(command);
+        return step_now(command);
     } catch (const std::bad_alloc&) {  // as if the host refused the transfer: nothing has changed
         return SIDRA_ADMIN_BUS_ERROR;
     }
@@ -32,7 +32,7 @@ uint8_t AdminMemory::give(uint64_t bus, const void* data, uint64_t bytes) {
     return done(bus_.write({Space::kBus, bus, bytes}, data));
 }
 
-uint8_t AdminMemory::run_command(const AdminCommand& command) {
+std::optional<uint8_t> AdminMemory::step_now(const AdminCommand& command) {
     const uint64_t a = command.arg[0], b = command.arg[1], n = command.arg[2];
     switch (command.op()) {
         case SIDRA_ADMIN_TEST_DMA: {
@@ -69,9 +69,14 @@ uint8_t AdminMemory::run_command(const AdminCommand& command) {
             if (knobs_.lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
             return give(b, reports.data(), n * sizeof reports[0]);
         }
-        case SIDRA_ADMIN_XBAR_ERASE:
+        case SIDRA_ADMIN_XBAR_ERASE: {
             if (!inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
-            return done(array_.erase(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
+            const auto first = static_cast<uint32_t>(a) + erased_, left = static_cast<uint32_t>(b) - erased_;
+            const uint32_t batch = std::min(left, Array::kEraseBatch - first % Array::kEraseBatch);
+            if (!array_.erase(first, batch)) return SIDRA_ADMIN_BUS_ERROR;
+            erased_ += batch;
+            return batch < left ? std::nullopt : std::optional<uint8_t>{SIDRA_ADMIN_OK};
+        }
         case SIDRA_ADMIN_L3_ZERO:
             if (a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
             std::fill_n(l3_.data() + a, b, uint8_t{0});

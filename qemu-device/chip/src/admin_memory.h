@@ -4,6 +4,7 @@
 #define SIDRA_CHIP_ADMIN_MEMORY_H
 
 #include <cstdint>
+#include <optional>
 
 #include "admin_command.h"
 #include "array.h"
@@ -14,17 +15,19 @@
 
 namespace sidra::chip {
 
-// One thread at a time.
+// One thread at a time. Long commands have several steps, between which a reset may end them.
 class AdminMemory {
    public:
     AdminMemory(Bus& bus, Array& array, LazyMemory& l3, const ChipClock& clock, Knobs& knobs)
         : bus_(bus), array_(array), l3_(l3), clock_(clock), knobs_(knobs) {}
 
-    // Returns SIDRA_ADMIN_*.
-    uint8_t run(const AdminCommand& command);
+    // Called before the first step of a command.
+    void begin() { erased_ = 0; }
+    // Returns SIDRA_ADMIN_*; nothing if the command has another step.
+    std::optional<uint8_t> step(const AdminCommand& command);
 
    private:
-    uint8_t run_command(const AdminCommand& command);
+    std::optional<uint8_t> step_now(const AdminCommand& command);
     uint8_t give(uint64_t bus, const void* data, uint64_t bytes);
 
     Bus& bus_;
@@ -32,6 +35,7 @@ class AdminMemory {
     LazyMemory& l3_;
     const ChipClock& clock_;
     Knobs& knobs_;
+    uint32_t erased_ = 0;  // crossbars
 };
 
 }  // namespace sidra::chip

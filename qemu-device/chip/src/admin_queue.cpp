@@ -63,14 +63,17 @@ void AdminQueue::take_next() {
 // Checks the command and starts it. Returns OK or the error.
 uint8_t AdminQueue::begin() {
     const uint8_t result = command_.check();
-    if (result == SIDRA_ADMIN_OK && !command_.of_memory()) quiesce_.begin(command_);
+    if (result != SIDRA_ADMIN_OK) return result;
+    if (command_.of_memory()) memory_.begin();
+    else quiesce_.begin(command_);
     return result;
 }
 
 bool AdminQueue::drained() { return command_.of_memory() || quiesce_.drained(command_); }
 
-uint8_t AdminQueue::finish() {
-    if (command_.of_memory()) return memory_.run(command_);
+// Returns nothing if the command has another step.
+std::optional<uint8_t> AdminQueue::finish() {
+    if (command_.of_memory()) return memory_.step(command_);
     quiesce_.finish(command_);
     return SIDRA_ADMIN_OK;
 }
@@ -130,7 +133,7 @@ bool AdminQueue::step_now() {
                 break;
             }
             if (!withheld(command_, knobs_.no_quiesce_ack.load()) && drained()) {
-                done(finish());
+                if (const std::optional<uint8_t> end = finish()) done(*end);
                 worked = true;
                 break;
             }

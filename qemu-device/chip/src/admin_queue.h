@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "admin_command.h"
 #include "admin_memory.h"
@@ -73,7 +74,7 @@ class AdminQueue {
     void take_next();
     uint8_t begin();
     bool drained();
-    uint8_t finish();
+    std::optional<uint8_t> finish();
     void done(uint8_t result);
     void finish_reset();
 

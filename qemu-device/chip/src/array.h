@@ -86,6 +86,7 @@ class Array {
     // Sum of the plane's weights for each output (kTileColsMax of them).
     const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
 
+    static constexpr uint32_t kEraseBatch = 32;  // crossbars per record group
     // Returns false if the state file could not be written; then only some of them are erased.
     bool erase(uint32_t first, uint32_t count);
     sidra_hw_xbar header(uint32_t xbar) const;
@@ -180,8 +181,6 @@ class Array {
     void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
 
     static constexpr size_t kLocks = 64;
-
-    static constexpr uint32_t kEraseBatch = 32;  // crossbars per record group
 
     const uint32_t xbars_;
     const engine::Kernels& kernels_;
