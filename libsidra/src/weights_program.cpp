@@ -301,15 +301,20 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{weights->k} * weights->n, false, &memory));
         const sidra_cmd packet =
             rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
-        const auto staging = std::make_shared<Staging>(std::move(memory));
         SIDRA_TRY(announce(call, stream, weights, Recordable::kNo, deadline));
         Point point;
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point, {}, deadline));
-        defer(stream, point, staging);  // in case the deadline expires first
-        SIDRA_TRY(current_point(call, stream, &point));
-        SIDRA_TRY(wait_for(call, point, deadline));
+        {
+            const std::lock_guard lock(stream->lock);
+            flush(stream);
+        }
+        if (const sidra_status status = wait_for(call, point, deadline); status != SIDRA_OK) {
+            // The device may still write there. Not before: whoever finds the operation done frees what is deferred.
+            defer(stream, point, std::make_shared<Staging>(std::move(memory)));
+            return status;
+        }
         for (uint32_t r = 0; r < weights->k; ++r)
-            std::memcpy(data + r * stride, staging->host() + uint64_t{r} * weights->n, weights->n);
+            std::memcpy(data + r * stride, memory->host() + uint64_t{r} * weights->n, weights->n);
         reap(stream);
         return SIDRA_OK;
     });

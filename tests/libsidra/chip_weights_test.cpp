@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cfenv>
 #include <cmath>
@@ -332,6 +333,27 @@ TEST_F(ChipWeights, ProgrammingThatWasDroppedCanBeRepeated) {
     std::vector<int8_t> read(values.size());
     ASSERT_OK(sidra_weights_read(stream, weights, read.data(), 20, soon()));
     EXPECT_EQ(values, read);
+    EXPECT_OK(sidra_weights_destroy(weights));
+}
+
+// Whoever asks a stream frees the copies that it is done with, but not the one that another thread still reads.
+TEST_F(ChipWeights, ReadsWhileOthersAskTheirStream) {
+    const std::vector<int8_t> values = random_values(200, 100);
+    sidra_weights* weights = make(200, 100, values, nullptr, SIDRA_WEIGHTS_AUTO);
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    synchronize();
+    std::atomic<bool> end{false};
+    std::thread asking([&] {
+        while (!end) EXPECT_NE(SIDRA_ERROR_FAULT, sidra_stream_query(stream));
+    });
+    std::vector<int8_t> read(values.size());
+    for (int round = 0; round < 200; ++round) {
+        std::fill(read.begin(), read.end(), int8_t{0});
+        EXPECT_OK(sidra_weights_read(stream, weights, read.data(), 100, soon()));
+        EXPECT_EQ(values, read);
+    }
+    end = true;
+    asking.join();
     EXPECT_OK(sidra_weights_destroy(weights));
 }
 
