@@ -143,8 +143,8 @@ sidra_status make_end(const char* call, sidra_stream* stream, const sidra_ref& r
     return find_callbacks(call, stream->context, &end->callbacks);
 }
 
+// The mutex of the stream's gates is held.
 sidra_status close_gate(const char* call, sidra_stream* stream, End* end) {
-    const std::lock_guard lock(stream->gates_mutex);
     SIDRA_TRY(Gates::of(call, stream, &end->gates));
     return end->gates->close(call, stream, &end->before);
 }
@@ -156,9 +156,14 @@ sidra_status copy_between(const char* call, sidra_stream* target, const sidra_re
     copy->size = size;
     SIDRA_TRY(make_end(call, source, src, &copy->source));
     SIDRA_TRY(make_end(call, target, dst, &copy->target));
-    SIDRA_TRY(close_gate(call, source, &copy->source));
-    // From here on the source waits, so nothing may leave this function before somebody opens its gate.
-    const sidra_status status = guarded(call, [&] { return close_gate(call, target, &copy->target); });
+    sidra_status status = SIDRA_OK;
+    {
+        // Of both streams together: two copies must come in one order in both rings, or each would wait for the other.
+        const std::scoped_lock lock(source->gates_mutex, target->gates_mutex);
+        SIDRA_TRY(close_gate(call, source, &copy->source));
+        // From here on the source waits, so nothing may leave this function before somebody opens its gate.
+        status = guarded(call, [&] { return close_gate(call, target, &copy->target); });
+    }
     const Point& before = copy->source.before;
     copy->source_gone = {before.queue->stream_id, true, before.value, SIDRA_FAULT_TRANSLATION};
     join(&copy->source, std::move(source_place));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Several embedded chips, and copies between them: in the order of both streams, with the root of a failure.
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -105,6 +106,24 @@ TEST_F(ChipPeer, BothWaysAndFromManyThreads) {
         });
     for (std::thread& thread : threads) thread.join();
     for (size_t i = 0; i < kThreads * 512; ++i) ASSERT_EQ(uint64_t{kRounds}, data[0].as<uint64_t>()[kSize / 16 + i]);
+}
+
+// Their copies come in the same order in both rings, or each stream would wait for the other.
+TEST_F(ChipPeer, ManyThreadsMayShareAPairOfStreams) {
+    constexpr size_t kThreads = 4, kRounds = 5, kCopies = 200;  // as many as the rings have room for
+    for (size_t round = 0; round < kRounds; ++round) {
+        std::barrier together(kThreads);
+        std::vector<std::thread> threads;
+        for (size_t t = 0; t < kThreads; ++t)
+            threads.emplace_back([&, t] {
+                const size_t from = t % 2, to = 1 - from;
+                together.arrive_and_wait();
+                for (size_t i = 0; i < kCopies; ++i)
+                    stream[to].copy_peer(data[to].at(t * 64), stream[from], data[from].at(t * 64), 64);
+            });
+        for (std::thread& thread : threads) thread.join();
+        for (Stream& each : stream) ASSERT_TRUE(each.synchronize(Deadline::after(std::chrono::minutes(2))));
+    }
 }
 
 TEST_F(ChipPeer, OneContextToo) {
