@@ -35,9 +35,22 @@ uint64_t chunk_size(uint64_t size) {
 // What is left over stays with the block if it is smaller.
 uint64_t smallest_rest(bool small) { return small ? kGranule : kMiB; }
 
-bool pending(const Point& point) { return point.queue && point.state() == Point::State::kPending; }
+Point::State state_of(const Point& point) { return point.queue ? point.state() : Point::State::kReached; }
+bool pending(const Point& point) { return state_of(point) == Point::State::kPending; }
 
 uint64_t address_of(const PoolBlock& block) { return block.chunk->memory->address() + block.offset; }
+
+// What the streams of a context have queued and not done.
+std::vector<Point> work_of(sidra_context* context) {
+    std::vector<Point> work;
+    const std::lock_guard lock(context->mutex);
+    for (sidra_stream* stream : context->streams) {
+        Point& point = work.emplace_back();
+        const std::lock_guard stream_lock(stream->lock);
+        point = present_point(stream);
+    }
+    return work;
+}
 
 }  // namespace
 
@@ -50,7 +63,7 @@ void Pool::insert(PoolBlock* block) { free_[key_of(*block)].insert(block); }
 void Pool::remove(PoolBlock* block) {
     const auto at = free_.find(key_of(*block));
     at->second.erase(block);
-    if (at->second.empty()) free_.erase(at);  // its queue may end
+    if (at->second.empty()) free_.erase(at);  // its epoch may end
 }
 
 PoolBlock* Pool::fitting(const Key& key, uint64_t size) {
@@ -60,10 +73,10 @@ PoolBlock* Pool::fitting(const Key& key, uint64_t size) {
     return best != blocks->second.end() ? *best : nullptr;
 }
 
-// Takes the best free block for a queue, and divides it. Null: there is none.
-PoolBlock* Pool::take(const Queue* queue, bool small, uint64_t size) {
-    PoolBlock* block = queue != nullptr ? fitting({queue, small}, size) : nullptr;
-    if (block == nullptr) block = fitting({nullptr, small}, size);
+// Takes the best free block for work in an epoch, and divides it. Null: there is none.
+PoolBlock* Pool::take(uint32_t epoch, bool small, uint64_t size) {
+    PoolBlock* block = fitting({epoch, small}, size);
+    if (block == nullptr) block = fitting({0, small}, size);
     if (block == nullptr) return nullptr;
     std::unique_ptr<PoolBlock> rest;
     if (block->size - size >= smallest_rest(small))
@@ -81,25 +94,24 @@ PoolBlock* Pool::take(const Queue* queue, bool small, uint64_t size) {
         block->after = rest.release();
     }
     block->used = true;
-    block->freed = {};
-    note_use(*block);
+    note_use(block);
     return block;
 }
 
-PoolBlock* Pool::take_recent(const Queue* queue, uint64_t size) {
+PoolBlock* Pool::take_recent(uint32_t epoch, uint64_t size) {
     for (auto at = recent_.end(); at != recent_.begin();) {
         PoolBlock* block = *--at;
-        if (block->size != size || (block->freed.queue && block->freed.queue.get() != queue)) continue;
+        if (block->size != size || (epoch_of(*block) != 0 && epoch_of(*block) != epoch)) continue;
         recent_.erase(at);
-        block->freed = {};
-        note_use(*block);
+        note_use(block);
         return block;
     }
     return nullptr;
 }
 
-void Pool::note_use(const PoolBlock& block) {
-    stats_.used += block.size;
+void Pool::note_use(PoolBlock* block) {
+    if (state_of(block->freed) == Point::State::kReached) block->freed = {};
+    stats_.used += block->size;
     stats_.used_peak = std::max(stats_.used_peak, stats_.used);
     ++stats_.allocations;
 }
@@ -128,10 +140,7 @@ PoolBlock* Pool::join(PoolBlock* block) {
         if (other == nullptr || other->used || key_of(*other) != key_of(*block)) continue;
         remove(other);
         PoolBlock *first = other == block->before ? other : block, *second = first == other ? block : other;
-        // Points of one queue that are pending are of one epoch. Others have no say.
-        if (sidra::pending(second->freed) &&
-            (!sidra::pending(first->freed) || second->freed.value > first->freed.value))
-            first->freed = second->freed;
+        if (second->freed.value > first->freed.value) first->freed = second->freed;
         first->size += second->size;
         first->after = second->after;
         if (first->after != nullptr) first->after->before = first;
@@ -141,25 +150,43 @@ PoolBlock* Pool::join(PoolBlock* block) {
     return block;
 }
 
-// Finds the blocks whose queues have come to the end of their use.
+// Finds the blocks that no stream uses any more.
 void Pool::settle() {
     for (PoolBlock* block : recent_) release(block);
     recent_.clear();
     std::vector<PoolBlock*> done;
+    Held* held = nullptr;
     for (auto at = free_.begin(); at != free_.end();) {
-        if (at->first.first == nullptr) {
+        if (at->first.first == 0) {
             ++at;
             continue;
         }
         std::erase_if(at->second, [&](PoolBlock* block) {
-            if (sidra::pending(block->freed)) return false;
-            done.push_back(block);
+            switch (block->freed.state()) {
+                case Point::State::kPending:
+                    return false;
+                case Point::State::kReached:
+                    done.push_back(block);
+                    return true;
+                default:
+                    break;
+            }
+            if (held == nullptr) held = &held_.emplace_back(Held{work_of(block->freed.queue->context), {}});
+            held->blocks.push_back(block);
+            block->used = true;
             return true;
         });
         at = at->second.empty() ? free_.erase(at) : std::next(at);
     }
+    std::erase_if(held_, [&](Held& each) {
+        std::erase_if(each.work, [](const Point& point) { return !sidra::pending(point); });
+        if (!each.work.empty()) return false;
+        done.insert(done.end(), each.blocks.begin(), each.blocks.end());
+        return true;
+    });
     std::set<PoolChunk*> chunks;
     for (PoolBlock* block : done) {
+        block->used = false;
         block->freed = {};
         insert(block);
         chunks.insert(block->chunk);
@@ -195,45 +222,47 @@ bool Pool::trim_locked(uint64_t keep) {
 
 Point Pool::oldest_pending() const {
     for (const auto& [key, blocks] : free_)
-        if (key.first != nullptr && !blocks.empty())
+        if (key.first != 0 && !blocks.empty())
             return (*std::min_element(
                         blocks.begin(), blocks.end(),
                         [](const PoolBlock* a, const PoolBlock* b) { return a->freed.value < b->freed.value; }))
                 ->freed;
-    return {};
+    return held_.empty() ? Point{} : held_.front().work.front();
 }
 
 uint64_t Pool::pending() const {
     uint64_t bytes = 0;
     for (const auto& [key, blocks] : free_)
-        if (key.first != nullptr)
+        if (key.first != 0)
             for (const PoolBlock* block : blocks) bytes += block->size;
+    for (const Held& held : held_)
+        for (const PoolBlock* block : held.blocks) bytes += block->size;
     return bytes;
 }
 
 sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t bytes, PoolBlock** block) {
     const uint64_t size = size_class(bytes);
     const bool small = size <= kSmall;
-    const Queue* queue = nullptr;  // to compare only
+    uint32_t epoch = 0;
     uint64_t deadline;
     {
         const std::lock_guard lock(stream->lock);
-        if (!stream->recording) queue = stream->current_queue.get();
+        if (!stream->recording) epoch = stream->current_queue->epoch->number;
         deadline = stream->deadline;
     }
     std::unique_lock lock(mutex_);
-    *block = take_recent(queue, size);
+    *block = take_recent(epoch, size);
     if (*block != nullptr) return SIDRA_OK;
-    *block = take(queue, small, size);
+    *block = take(epoch, small, size);
     if (*block != nullptr) return SIDRA_OK;
     settle();
-    *block = take(queue, small, size);
+    *block = take(epoch, small, size);
     if (*block != nullptr) return SIDRA_OK;
     uint64_t chunk = chunk_size(size);
     for (;;) {
         sidra_status status = grow(call, stream->context, small, chunk);
         if (status == SIDRA_OK) {
-            *block = take(queue, small, size);
+            *block = take(epoch, small, size);
             ++stats_.misses;
             return SIDRA_OK;
         }
@@ -257,7 +286,7 @@ sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t byt
         if (status == SIDRA_ERROR_TIMEOUT) return refuse(" at the stream's deadline");
         if (sidra::pending(last)) return status;  // the driver refuses to wait
         settle();
-        *block = take(queue, small, size);
+        *block = take(epoch, small, size);
         if (*block != nullptr) return SIDRA_OK;
     }
 }
@@ -266,7 +295,12 @@ void Pool::free(PoolBlock* block, Point point) {
     const std::lock_guard lock(mutex_);
     stats_.used -= block->size;
     ++stats_.frees;
-    if (sidra::pending(point)) block->freed = std::move(point);
+    // If the free before will never be reached, it counts: this one may be in an order that knows nothing of it.
+    const Point::State before = state_of(block->freed);
+    if (before == Point::State::kReached) block->freed = {};
+    if ((before == Point::State::kReached || before == Point::State::kPending) &&
+        state_of(point) != Point::State::kReached)
+        block->freed = std::move(point);
     if (!block->chunk->small) {
         release(block);
         return;
@@ -302,6 +336,7 @@ void Pool::clear() {
     const std::lock_guard lock(mutex_);
     free_.clear();
     recent_.clear();
+    held_.clear();
     for (PoolChunk& chunk : chunks_)
         for (PoolBlock* block = chunk.first; block != nullptr;) delete std::exchange(block, block->after);
     chunks_.clear();

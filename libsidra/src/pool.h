@@ -25,7 +25,9 @@ struct PoolBlock {
     uint64_t offset, size;
     PoolBlock *before = nullptr, *after = nullptr;  // neighbours in the chunk
     bool used = false;
-    Point freed = {};  // of a block that was freed: where its stream frees it; without a queue: that has happened
+    // Where a stream frees it; without a queue: that has happened. Of a block that is used: the point of the free
+    // before, as long as it matters.
+    Point freed = {};
 };
 
 struct PoolChunk {
@@ -59,17 +61,24 @@ class Pool {
         bool operator()(const PoolBlock* a, const PoolBlock* b) const;
         bool operator()(const PoolBlock* a, uint64_t size) const { return a->size < size; }
     };
-    // Free blocks, by the queue on which they were freed (null: no queue uses them) and the kind of their chunk.
-    using Key = std::pair<const Queue*, bool>;
+    // Free blocks, by the epoch in which they were freed (0: no stream uses them) and the kind of their chunk.
+    using Key = std::pair<uint32_t, bool>;
     using FreeBlocks = std::map<Key, std::set<PoolBlock*, BySize>>;
 
-    static Key key_of(const PoolBlock& block) { return {block.freed.queue.get(), block.chunk->small}; }
+    // Freed blocks, and what the streams do that may still use them.
+    struct Held {
+        std::vector<Point> work;
+        std::vector<PoolBlock*> blocks;
+    };
+
+    static uint32_t epoch_of(const PoolBlock& block) { return block.freed.queue ? block.freed.epoch->number : 0; }
+    static Key key_of(const PoolBlock& block) { return {epoch_of(block), block.chunk->small}; }
     void insert(PoolBlock* block);
     void remove(PoolBlock* block);
     PoolBlock* fitting(const Key& key, uint64_t size);
-    PoolBlock* take(const Queue* queue, bool small, uint64_t size);
-    PoolBlock* take_recent(const Queue* queue, uint64_t size);
-    void note_use(const PoolBlock& block);
+    PoolBlock* take(uint32_t epoch, bool small, uint64_t size);
+    PoolBlock* take_recent(uint32_t epoch, uint64_t size);
+    void note_use(PoolBlock* block);
     void release(PoolBlock* block);
     sidra_status grow(const char* call, sidra_context* context, bool small, uint64_t bytes);
     PoolBlock* join(PoolBlock* block);
@@ -85,6 +94,9 @@ class Pool {
     // again gets them without dividing and joining blocks. `used` remains set, so their neighbours do not join them;
     // the statistics count them as free. settle() releases all of them.
     std::vector<PoolBlock*> recent_;
+    // Blocks whose point of the free is never reached. Their stream may have been about to wait for others that use
+    // them, so they stay until all streams have done what was queued when this was found. `used` remains set.
+    std::vector<Held> held_;
     sidra_pool_stats stats_{};
 };
 

@@ -117,13 +117,16 @@ void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> st
     stream->deferred_count.store(static_cast<uint32_t>(deferred.size()), std::memory_order_relaxed);
 }
 
+Point present_point(sidra_stream* stream) {
+    flush(stream);
+    const std::shared_ptr<Queue>& queue = stream->current_queue;
+    return {queue, queue->epoch, queue->written.load(std::memory_order_relaxed)};
+}
+
 sidra_status current_point(const char* call, sidra_stream* stream, Point* point) {
     const std::lock_guard lock(stream->lock);
     if (stream->recording) return not_recordable(call, stream);
-    flush(stream);
-    point->queue = stream->current_queue;
-    point->epoch = point->queue->epoch;
-    point->value = point->queue->written.load(std::memory_order_relaxed);
+    *point = present_point(stream);
     return SIDRA_OK;
 }
 

@@ -82,7 +82,9 @@ inline void flush(sidra_stream* stream) {
     if (queue.published != written && !Queue::stopped(queue.run_state())) queue.publish(written);
 }
 
-// The point after everything queued so far (flushes a batch). NOT_RECORDABLE while recording.
+// The point after everything queued so far (flushes a batch). The lock is held.
+Point present_point(sidra_stream* stream);
+// The same without the lock. NOT_RECORDABLE while recording.
 sidra_status current_point(const char* call, sidra_stream* stream, Point* point);
 
 [[gnu::cold]] sidra_status not_recordable(const char* call, const sidra_stream* stream);

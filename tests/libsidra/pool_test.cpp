@@ -133,6 +133,70 @@ TEST_F(PoolOrder, DroppedWorkNoLongerUsesMemory) {
     ASSERT_OK(sidra_stream_reset(stream));
 }
 
+// The stream may have been about to wait for another one that uses the memory, too.
+TEST_F(PoolOrder, AFreeThatNeverComesWaitsForAllStreams) {
+    sidra_stream* third = nullptr;
+    ASSERT_OK(sidra_stream_create(context, nullptr, &third));
+    const auto fault = [&] {
+        ASSERT_OK(sidra_nop_async(stream));
+        fake->fault(0, {.sequence = 0, .cause = SIDRA_FAULT_VALUE});
+    };
+    // The memory at `at`, which `stream` has freed, is in use until `other` has done its work.
+    const auto expect_held = [&](char* at, const char* what) {
+        EXPECT_EQ(4096u, stats().pending) << what;
+        for (sidra_stream* each : {third, other}) {
+            sidra_buffer* elsewhere = allocate(each, 4096);
+            EXPECT_NE(at, address(elsewhere)) << what;
+            ASSERT_OK(sidra_free_async(each, elsewhere));
+        }
+        ASSERT_OK(sidra_stream_reset(stream));
+        sidra_buffer* elsewhere = allocate(stream, 4096);
+        EXPECT_NE(at, address(elsewhere)) << what << ", after the reset";
+        ASSERT_OK(sidra_free_async(stream, elsewhere));
+        ASSERT_OK(sidra_pool_trim(context, 0));
+        retire_all();
+        EXPECT_EQ(0u, stats().pending) << what;
+        ASSERT_OK(sidra_pool_trim(context, 0));
+        EXPECT_EQ(0u, stats().reserved) << what;
+    };
+    sidra_buffer* first = allocate(stream, 4096);
+    char* at = address(first);
+    ASSERT_OK(sidra_nop_async(other));  // uses it
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_free_async(stream, first));
+    fault();
+    expect_held(at, "freed before the fault");
+
+    first = allocate(stream, 4096);
+    at = address(first);
+    ASSERT_OK(sidra_nop_async(other));
+    fault();
+    ASSERT_OK(sidra_free_async(stream, first));
+    expect_held(at, "freed after the fault");
+
+    first = allocate(stream, 4096);
+    at = address(first);
+    ASSERT_OK(sidra_nop_async(other));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_free_async(stream, first));
+    sidra_buffer* second = allocate(stream, 4096);
+    EXPECT_EQ(at, address(second));
+    fault();
+    ASSERT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_free_async(stream, second));  // no work comes before this free, but it comes after the other one
+    expect_held(at, "allocated again before the fault");
+
+    first = allocate(third, 4096);
+    at = address(first);
+    ASSERT_OK(sidra_nop_async(other));
+    ASSERT_OK(sidra_nop_async(third));
+    ASSERT_OK(sidra_free_async(third, first));
+    EXPECT_OK(sidra_stream_destroy(third));
+    ASSERT_OK(sidra_stream_create(context, nullptr, &third));
+    expect_held(at, "freed by a stream that was destroyed");
+    EXPECT_OK(sidra_stream_destroy(third));
+}
+
 // What the stream had queued for one block before it was reset does not hide its later work on the neighbour.
 TEST_F(PoolOrder, AResetHidesNoLaterUse) {
     sidra_buffer *first = allocate(stream, 4096), *second = allocate(stream, 4096);

@@ -413,8 +413,9 @@ SIDRA_API sidra_status sidra_stream_wait_event(sidra_stream *stream, sidra_event
  * sidra_stream_synchronize(), and another stream must wait for an event of this one. The content is undefined. While `stream` records a graph,
  * the pool gives only memory that nobody uses any more.
  *
- * Memory that other streams free is given again once they have done the work before the free. If the system has no memory, the pool returns
- * what is unused to the driver, then waits for work before frees, until the stream's deadline (sidra_stream_set_deadline()).
+ * Memory that other streams free is given again once they have done the work before the free; if that was dropped or the stream has stopped, once
+ * all streams of the context have done what they have queued. If the system has no memory, the pool returns what is unused to the driver, then
+ * waits for work before frees, until the stream's deadline (sidra_stream_set_deadline()).
  * OUT_OF_MEMORY: nothing helped; the text says how much is used. FAULT, CONTEXT_LOST: the stream has stopped.
  */
 SIDRA_API sidra_status sidra_malloc_async(sidra_stream *stream, size_t size, sidra_buffer **buffer);
