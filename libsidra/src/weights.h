@@ -52,7 +52,7 @@ struct sidra_weights : sidra::Handle {
     bool queueing = false;                    // a call is queueing the programming
     sidra::Point program_point;               // end of the programming while it is in progress
     uint32_t updating = 0;                    // calls that are queueing an update of cells and factors
-    sidra::Point update_point;                // end of the last such update
+    std::vector<sidra::Point> updates;        // ends of such updates that are in progress, the last one of each queue
     bool shared = false;                      // other handles have copies of the factors
     bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;

@@ -286,6 +286,30 @@ TEST_F(ChipUpdateF32, FactorsThatOthersHaveDoNotChange) {
     EXPECT_OK(sidra_weights_unlink(context, name.c_str()));
 }
 
+TEST_F(ChipUpdateF32, FactorsAreNotHandedOutBeforeAllStreamsHaveUpdatedThem) {
+    const auto values = matrix(-1, 1), next = matrix(-2, 2, 4);
+    create(values);
+    synchronize();
+    const sidra_ref word = {in, 0};
+    std::fill_n(input.begin(), 8, uint8_t{0});  // a semaphore, as above
+    sidra_stream* other = nullptr;
+    ASSERT_OK(sidra_stream_create(context, nullptr, &other));
+    ASSERT_OK(sidra_semaphore_wait_async(stream, word, 1));
+    ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, 4, next.data(), 4));
+    ASSERT_OK(sidra_weights_update_f32_async(other, weights, 4, 4, next.data(), 4));
+    ASSERT_OK(sidra_stream_synchronize(other, soon()));
+    int fd = -1;
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_weights_export(weights, false, &fd));
+    ASSERT_OK(sidra_weights_update_f32_async(other, weights, 4, 4, next.data(), 4));
+    ASSERT_OK(sidra_stream_synchronize(other, soon()));
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_weights_export(weights, false, &fd));
+    ASSERT_OK(sidra_semaphore_signal(context, word, 1));
+    synchronize();
+    ASSERT_OK(sidra_weights_export(weights, false, &fd));
+    close(fd);
+    EXPECT_OK(sidra_stream_destroy(other));
+}
+
 TEST_F(ChipUpdateF32, ExportedWeightsKeepTheirFactors) {
     const auto values = matrix(-1, 1);
     create(values);
