@@ -168,9 +168,10 @@ sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_opti
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stream` is NULL; it takes the new handle");
         QueueOptions whole;
         SIDRA_TRY(read_options(call, options, &whole));
+        // A recovery must know the queue from the first, because the driver drops it, and gives its number to others.
+        const std::lock_guard lock(context->mutex);
         std::shared_ptr<Queue> queue;
         SIDRA_TRY(Queue::create(call, context, whole, &queue));
-        const std::lock_guard lock(context->mutex);
         context->streams.reserve(context->streams.size() + 1);
         Making<sidra_stream> made(context);
         made->options = whole;
@@ -196,21 +197,17 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
         if (!forked(*stream)) {
             sidra_context* context = stream->context;
             std::shared_ptr<CallbackThread> callbacks;
-            {
-                const std::lock_guard lock(context->mutex);
-                callbacks = context->callbacks;
-            }
             std::vector<Deferred> dropped;
             {
+                // A recovery would take the destroyed queue for one that was lost.
+                const std::lock_guard context_lock(context->mutex);
+                callbacks = context->callbacks;
                 const auto held = hold_callbacks(callbacks);
                 const sidra_fault fault = stream->current_queue->fault_record();
                 SIDRA_TRY(stream->current_queue->destroy(call));
                 reap(stream);
                 const std::lock_guard lock(stream->lock);
                 dropped = drop_work(stream, Epoch::End::kDestroyed, stream->current_queue->timeline(), fault);
-            }
-            {
-                const std::lock_guard lock(context->mutex);
                 std::erase(context->streams, stream);
             }
             if (callbacks) callbacks->drain(stream->current_queue.get());

@@ -451,6 +451,31 @@ TEST_F(ChipStream, CallbacksMayUseTheirStream) {
     stream = nullptr;
 }
 
+TEST_F(ChipStream, DestroyedWhileTheContextIsRecovered) {
+    const Buffer words(context, 4096);
+    std::atomic<bool> end{false};
+    std::thread recovering([&] {
+        while (!end) EXPECT_OK(sidra_context_recover(context));
+    });
+    for (int round = 0; round < 200; ++round) {
+        sidra_stream* parked = nullptr;
+        std::atomic<int> called{0};
+        EXPECT_OK(sidra_stream_create(context, nullptr, &parked));
+        EXPECT_OK(sidra_semaphore_wait_async(parked, words.at(), 1));
+        EXPECT_OK(sidra_stream_add_callback(
+            parked,
+            [](sidra_status status, void* user) {
+                EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, status);
+                ++*static_cast<std::atomic<int>*>(user);
+            },
+            &called));
+        EXPECT_OK(sidra_stream_destroy(parked));
+        EXPECT_EQ(1, called) << "before destroy returns";
+    }
+    end = true;
+    recovering.join();
+}
+
 // An error that only the device can detect: an index beyond the table.
 TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
     const Buffer buffer(context, 65536);
