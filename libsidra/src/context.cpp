@@ -181,8 +181,7 @@ sidra_status sidra_context_recover(sidra_context* context) {
             error = request(*context->transport, SIDRA_IOCTL_CONTEXT_RECOVER, &recover, &detail);
             if (error == 0) {
                 for (const sidra_stream* stream : context->streams) stream->current_queue->forget();
-                for (const std::weak_ptr<Gates>& each : context->gates)
-                    if (const auto gates = each.lock()) gates->forget();
+                for (Gates* gates : context->gates) gates->forget();
             }
         }
         if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);

@@ -54,7 +54,7 @@ struct sidra_context : sidra::Handle {
     std::shared_ptr<sidra::StampPool> stamps;                        // of timing events
     mutable std::mutex epochs_mutex;                                 // protects epochs; innermost lock
     sidra::EpochNames epochs;                                        // recent epochs
-    std::vector<std::weak_ptr<sidra::Gates>> gates;                  // of the streams; under `mutex`
+    std::vector<sidra::Gates*> gates;                                // of the streams; under `mutex`
     std::mutex peers_mutex;                                          // protects peer_copies; innermost lock
     std::list<std::shared_ptr<sidra::PeerCopy>> peer_copies;         // from or to other contexts, and not done
 

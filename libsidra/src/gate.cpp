@@ -8,6 +8,13 @@
 
 namespace sidra {
 
+// Ends the queue. No recovery may replace queues meanwhile, because another one would get its number.
+Gates::~Gates() {
+    const std::lock_guard lock(context_->mutex);
+    std::erase(context_->gates, this);
+    queue_.reset();
+}
+
 sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates) {
     const uint32_t epoch = stream->queue.load(std::memory_order_acquire)->current_epoch.load(std::memory_order_acquire);
     if (Gates* present = stream->gates.get(); present != nullptr && present->epoch_ == epoch) {
@@ -18,14 +25,14 @@ sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<G
         }
     }
     sidra_context* context = stream->context;
-    const std::lock_guard lock(context->mutex);  // no recovery meanwhile
-    std::erase_if(context->gates, [](const std::weak_ptr<Gates>& each) { return each.expired(); });
-    context->gates.reserve(context->gates.size() + 1);
-    std::shared_ptr<Queue> queue;
-    SIDRA_TRY(Queue::create(call, context, {.ring_log2 = SIDRA_QUEUE_LOG2_MIN}, &queue));
-    stream->gates.reset(new Gates(std::move(queue), epoch));
-    context->gates.push_back(stream->gates);
-    *gates = stream->gates;
+    std::shared_ptr<Gates> made(new Gates(context, epoch));
+    {
+        const std::lock_guard lock(context->mutex);  // no recovery meanwhile
+        context->gates.reserve(context->gates.size() + 1);
+        SIDRA_TRY(Queue::create(call, context, {.ring_log2 = SIDRA_QUEUE_LOG2_MIN}, &made->queue_));
+        context->gates.push_back(made.get());
+    }
+    *gates = stream->gates = std::move(made);
     return SIDRA_OK;
 }
 
@@ -65,18 +72,12 @@ void Gates::open() {
 }
 
 void Gates::fail(const EpochRoot& root) noexcept {
-    std::shared_ptr<Queue> queue;
-    {
-        const std::lock_guard lock(mutex_);
-        queue = std::move(queue_);
-    }
-    if (!queue) return;
-    sidra_context* context = queue->context;
-    failure_.front() = {queue->epoch->number, root};
-    name_epoch(context, std::move(failure_));
-    // The end of the queue drops the point for which the stream waits. No recovery may replace queues meanwhile.
-    const std::lock_guard lock(context->mutex);
-    queue.reset();
+    const std::lock_guard context_lock(context_->mutex);  // no recovery meanwhile
+    const std::lock_guard lock(mutex_);
+    if (!queue_) return;
+    failure_.front() = {queue_->epoch->number, root};
+    name_epoch(context_, std::move(failure_));
+    queue_.reset();  // drops the point for which the stream waits
 }
 
 void Gates::forget() {

@@ -17,6 +17,11 @@ namespace sidra {
 // opened in that order, each one when the stream waits there. Thread-safe.
 class Gates {
    public:
+    // The context's mutex is not held.
+    ~Gates();
+    Gates(const Gates&) = delete;
+    Gates& operator=(const Gates&) = delete;
+
     // Those of the stream's present epoch; makes them if there are none. `mutex` of the stream's gates is held.
     static sidra_status of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates);
 
@@ -31,8 +36,9 @@ class Gates {
     void forget();
 
    private:
-    Gates(std::shared_ptr<Queue> queue, uint32_t epoch) : queue_(std::move(queue)), epoch_(epoch), failure_(1) {}
+    Gates(sidra_context* context, uint32_t epoch) : context_(context), epoch_(epoch), failure_(1) {}
 
+    sidra_context* const context_;
     std::mutex mutex_;              // protects the members below
     std::shared_ptr<Queue> queue_;  // null: a gate has failed
     const uint32_t epoch_;          // of the stream
