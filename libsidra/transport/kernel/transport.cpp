@@ -78,8 +78,6 @@ class KernelTransport final : public Transport {
             case SIDRA_IOCTL_CONTEXT_DESTROY:
                 forget_doorbells(static_cast<const sidra_ioctl_context*>(argument)->context);
                 break;
-            case SIDRA_IOCTL_CONTEXT_RECOVER:
-                return renew_doorbells(static_cast<const sidra_ioctl_context*>(argument)->context, detail);
             default:
                 break;
         }
@@ -133,7 +131,7 @@ class KernelTransport final : public Transport {
     struct DoorbellPage {
         uint32_t context;
         uint64_t offset;
-        void* address;  // MAP_FAILED until the first queue needs it
+        void* address;  // MAP_FAILED until the first queue needs it; works again once the context was recovered
     };
 
     void explain(unsigned long request, int error, const void* argument, std::string* detail) const {
@@ -170,23 +168,6 @@ class KernelTransport final : public Transport {
         if (page == doorbells_.end()) return;
         if (page->address != MAP_FAILED) munmap(page->address, SIDRA_DOORBELL_PAGE_SIZE);
         doorbells_.erase(page);
-    }
-
-    // The driver revoked the page when the context was lost. The new mapping replaces it atomically, because a thread
-    // may be about to ring an old queue.
-    int renew_doorbells(uint32_t context, std::string* detail) {
-        const std::lock_guard guard(lock_);
-        const auto page = find_doorbells(context);
-        if (page == doorbells_.end() || page->address == MAP_FAILED) return 0;
-        void* fresh = mmap(nullptr, SIDRA_DOORBELL_PAGE_SIZE, PROT_WRITE, MAP_SHARED, file_->get(),
-                           static_cast<off_t>(page->offset));
-        if (fresh != MAP_FAILED && mremap(fresh, SIDRA_DOORBELL_PAGE_SIZE, SIDRA_DOORBELL_PAGE_SIZE,
-                                          MREMAP_MAYMOVE | MREMAP_FIXED, page->address) == page->address)
-            return 0;
-        const int error = -errno;
-        if (fresh != MAP_FAILED) munmap(fresh, SIDRA_DOORBELL_PAGE_SIZE);
-        if (detail != nullptr) *detail = "the context is back, but its doorbells cannot be mapped; try again";
-        return error;
     }
 
     const std::unique_ptr<FileDescriptor> file_;
