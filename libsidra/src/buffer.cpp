@@ -140,15 +140,16 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_buffer> claim;
         SIDRA_TRY(claim.take(call, "buffer", buffer));
-        if (buffer->block != nullptr && !forked(*buffer))
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "buffer {} is from sidra_malloc_async(); sidra_free_async() frees it", buffer->id);
-        unname_buffer(*buffer);  // first: after the release, another buffer may get its address
-        if (buffer->memory)
+        if (!forked(*buffer)) {
+            if (buffer->block != nullptr)
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                            "buffer {} is from sidra_malloc_async(); sidra_free_async() frees it", buffer->id);
+            unname_buffer(*buffer);  // first: after the release, another buffer may get its address
             if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
                 name_buffer(*buffer);
                 return status;
             }
+        }
         destroy_object(buffer, claim);
         return SIDRA_OK;
     });

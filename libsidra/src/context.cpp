@@ -114,11 +114,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
         if (!alive.empty())
             return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
         sidra_device* device = context->device;
-        if (forked(*context)) {
-            keep_forever(std::move(context->callbacks));  // the thread does not exist in this process
-            // They name another context, which may be gone.
-            keep_forever(std::make_shared<decltype(context->peer_copies)>(std::move(context->peer_copies)));
-        } else {
+        if (!forked(*context)) {
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
                             context->id);

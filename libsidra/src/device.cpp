@@ -114,7 +114,6 @@ sidra_status sidra_device_close(sidra_device* device) {
         if (const uint32_t contexts = device->contexts.load(); contexts != 0)
             return fail(SIDRA_ERROR_BUSY, call, "device {} still has {}; destroy them first", device->id,
                         count_of(Kind::kContext, contexts));
-        if (forked(*device)) keep_forever(std::move(device->transport));
         claim.destroy();
         return SIDRA_OK;
     });

@@ -31,7 +31,6 @@ struct Shared {
     std::mutex mutex;
     std::array<std::atomic<uint32_t>, static_cast<size_t>(Kind::kCount)> ids{};
     std::array<std::atomic<HandleLook (*)(HandleParts)>, static_cast<size_t>(Kind::kCount)> tables{};
-    std::vector<std::shared_ptr<void>> kept;
 
     Shared();
 };
@@ -58,11 +57,6 @@ std::mutex& handle_mutex() { return shared().mutex; }
 
 uint32_t next_object_id(Kind kind) {
     return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-void keep_forever(std::shared_ptr<void> object) {
-    const std::lock_guard lock(shared().mutex);
-    shared().kept.push_back(std::move(object));
 }
 
 void add_handle_table(Kind kind, HandleLook (*look)(HandleParts)) {

@@ -11,7 +11,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -46,6 +45,8 @@ struct Handle {
     uint32_t id = 0;               // for messages: "buffer 3"
 };
 
+inline bool forked(const Handle& object) { return object.fork_generation != fork_generation(); }
+
 // The fields of a handle.
 struct HandleParts {
     static constexpr unsigned kKindShift = 28;
@@ -66,9 +67,6 @@ struct HandleParts {
 // One lock for the free slots of all kinds. fork() takes it, so that a child never inherits it locked.
 std::mutex& handle_mutex();
 uint32_t next_object_id(Kind kind);  // from 1 on
-
-// Keeps an object that a forked child must neither use nor free (threads and mappings of the parent).
-void keep_forever(std::shared_ptr<void> object);
 
 // Information for the message about an invalid handle.
 struct HandleLook {
@@ -125,10 +123,12 @@ class HandleTable {
         const HandleParts handle{object->handle};
         slot_at(handle.place())->word.store(word(handle.generation(), kLive), std::memory_order_release);
     }
-    // Destroys a claimed object.
+    // Destroys a claimed object. In a forked child, the parent's only loses its handle: a thread that the child does
+    // not have may have been about to change it, and hold its locks.
     static void destroy(T* object) {
         const HandleParts handle{object->handle};
         slot_at(handle.place())->word.store(word(handle.generation(), 0), std::memory_order_release);
+        if (forked(*object)) return;
         object->~T();
         give_place(handle.place());
     }
@@ -222,8 +222,6 @@ T* handle_of(const T* object) {
 [[gnu::cold]] sidra_status bad_handle(const char* call, const char* argument, Kind kind, HandleParts handle);
 // FORKED, with text: the handle belongs to the parent process.
 [[gnu::cold]] sidra_status forked_handle(const char* call, const char* argument, Kind kind, const Handle& object);
-
-inline bool forked(const Handle& object) { return object.fork_generation != fork_generation(); }
 
 // Converts an argument from a handle to its object. INVALID_HANDLE, or FORKED in a child.
 template <typename T>

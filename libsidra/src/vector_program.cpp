@@ -198,13 +198,15 @@ sidra_status sidra_program_destroy(sidra_program* program) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_program> claim;
         SIDRA_TRY(claim.take(call, "program", program));
-        // First: after the release, another object may get its address.
-        Objects& named = program->context->named;
-        const uint64_t address = program->memory->address();
-        named.remove_memory(address);
-        if (const sidra_status status = program->memory->release(call); status != SIDRA_OK) {
-            named.add_memory({Kind::kProgram, program->id}, address, program->memory->size());
-            return status;
+        if (!forked(*program)) {
+            // First: after the release, another object may get its address.
+            Objects& named = program->context->named;
+            const uint64_t address = program->memory->address();
+            named.remove_memory(address);
+            if (const sidra_status status = program->memory->release(call); status != SIDRA_OK) {
+                named.add_memory({Kind::kProgram, program->id}, address, program->memory->size());
+                return status;
+            }
         }
         destroy_object(program, claim);
         return SIDRA_OK;

@@ -26,8 +26,8 @@
  *   touches freed memory.
  * - Units: offsets and sizes are in bytes, shapes in elements. All matrices are row-major.
  * - Deadlines are absolute times of CLOCK_MONOTONIC in nanoseconds: sidra_deadline_after_ns(), SIDRA_NEVER, or 0 to poll.
- * - fork(): in the child, the parent's handles answer SIDRA_ERROR_FORKED. Destroying them there frees host memory only. The child may open
- *   the device itself.
+ * - fork(): in the child, the parent's handles answer SIDRA_ERROR_FORKED. Destroying them there ends the handles only. The child may open the
+ *   device itself.
  */
 #ifndef SIDRA_SIDRA_H
 #define SIDRA_SIDRA_H
