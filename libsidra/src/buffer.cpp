@@ -37,17 +37,22 @@ bool overlap(const Rows& a, const Rows& b) {
 
 void name_buffer(const sidra_buffer& buffer) {
     buffer.context->named.add_memory({Kind::kBuffer, buffer.id}, buffer.address, buffer.size);
-    buffer.context->host_ranges.add(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
+    try {
+        buffer.context->host_ranges.add(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
+    } catch (...) {
+        unname_buffer(buffer);
+        throw;
+    }
 }
 
 sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t size) {
-    sidra_buffer* made = make_object<sidra_buffer>(context);
+    Making<sidra_buffer> made(context);
     made->address = block->chunk->memory->address() + block->offset;
     made->size = size;
     made->host = block->chunk->memory->host() + block->offset;
     made->block = block;
     name_buffer(*made);
-    return handle_of(made);
+    return handle_of(made.finish());
 }
 
 sidra_buffer* adopt_memory(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local) {

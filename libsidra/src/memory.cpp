@@ -116,7 +116,8 @@ void DeviceMemory::close() {
 DeviceMemory::~DeviceMemory() {
     if (handle_ == 0) return;
     // The device may still access the memory: leak it rather than let the device write into memory with a new owner.
-    if (release("sidra") != SIDRA_OK) handle_ = 0;
+    // Guarded, because the driver may fail for want of memory, and then there is none for the text either.
+    if (guarded("sidra", [&] { return release("sidra"); }) != SIDRA_OK) handle_ = 0;
 }
 
 }  // namespace sidra

@@ -76,7 +76,7 @@ sidra_status Queue::destroy(const char* call) {
 
 Queue::~Queue() {
     if (context == nullptr || forked(*context)) return;
-    destroy("sidra");
+    guarded("sidra", [&] { return destroy("sidra"); });
     if (ring_memory_ != nullptr) transport->unmap(ring_memory_, ring_size_);
     if (state != nullptr) transport->unmap(const_cast<sidra_queue_state*>(state), SIDRA_PAGE_SIZE);
 }

@@ -66,8 +66,8 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
 // Ends the epoch of the stream's queue, and releases the staged copies of queued operations; reap() was called before.
 // An open batch or recording stays open; the caller ends it. The lock and the callbacks are held; the result must be
 // destroyed after the lock is released.
-[[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, Epoch::End how, uint64_t retired,
-                                              const sidra_fault& fault) {
+[[nodiscard]] std::list<Deferred> drop_work(sidra_stream* stream, Epoch::End how, uint64_t retired,
+                                            const sidra_fault& fault) {
     stream->current_queue->end_epoch(how, retired, fault);
     stream->deferred_count.store(0, std::memory_order_relaxed);
     return std::exchange(stream->deferred, {});
@@ -93,27 +93,27 @@ sidra_status find_callbacks(const char* call, sidra_context* context, std::share
 }
 
 void reap_slow(sidra_stream* stream) {
-    std::vector<Deferred> done;
+    std::list<Deferred> done;
     {
         const std::lock_guard lock(stream->lock);
         const uint64_t timeline = stream->current_queue->timeline();
         auto& deferred = stream->deferred;
         const auto end = std::find_if(deferred.begin(), deferred.end(),
                                       [&](const Deferred& entry) { return entry.value > timeline; });
-        done.assign(std::make_move_iterator(deferred.begin()), std::make_move_iterator(end));
-        deferred.erase(deferred.begin(), end);
+        done.splice(done.end(), deferred, deferred.begin(), end);
         stream->deferred_count.store(static_cast<uint32_t>(deferred.size()), std::memory_order_relaxed);
     }
     for (Deferred& entry : done) entry.staging->release();  // without the lock, because it calls the driver
 }
 
-void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging) {
+void defer(sidra_stream* stream, const Point& point, std::list<Deferred> wrapped) noexcept {
+    wrapped.front().value = point.value;
     const std::lock_guard lock(stream->lock);
     if (point.epoch->ended()) return;
     auto& deferred = stream->deferred;  // two threads may arrive here in reverse order
     auto at = deferred.end();
     while (at != deferred.begin() && std::prev(at)->value > point.value) --at;
-    deferred.insert(at, {point.value, std::move(staging)});
+    deferred.splice(at, wrapped);
     stream->deferred_count.store(static_cast<uint32_t>(deferred.size()), std::memory_order_relaxed);
 }
 
@@ -144,7 +144,7 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
         stream->armed_value = 0;
     }
     const std::shared_ptr<CallbackThread>& callbacks = stream->context->callbacks;
-    std::vector<Deferred> dropped;
+    std::list<Deferred> dropped;
     const auto held = hold_callbacks(callbacks);
     const std::lock_guard lock(stream->lock);
     dropped = drop_work(stream, Epoch::End::kLost, stream->current_queue->timeline(), {});
@@ -197,7 +197,7 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
         if (!forked(*stream)) {
             sidra_context* context = stream->context;
             std::shared_ptr<CallbackThread> callbacks;
-            std::vector<Deferred> dropped;
+            std::list<Deferred> dropped;
             {
                 // A recovery would take the destroyed queue for one that was lost.
                 const std::lock_guard context_lock(context->mutex);
@@ -350,7 +350,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         reset.context = stream->context->number;
         reset.queue = queue.number;
         reap(stream);
-        std::vector<Deferred> dropped;
+        std::list<Deferred> dropped;
         {
             const auto held = hold_callbacks(callbacks);
             const std::lock_guard lock(stream->lock);

@@ -4,6 +4,7 @@
 #define SIDRA_STREAM_H
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -53,8 +54,8 @@ struct alignas(64) sidra_stream : sidra::Handle {
     sidra::QueueOptions options;
     std::shared_ptr<sidra::Queue> current_queue;
     std::vector<std::shared_ptr<sidra::Queue>>
-        former_queues;                      // queues before recoveries: another thread may still read their pages
-    std::vector<sidra::Deferred> deferred;  // in order of value
+        former_queues;                    // queues before recoveries: another thread may still read their pages
+    std::list<sidra::Deferred> deferred;  // in order of value
     uint64_t former_device_ps = 0, former_energy_pj = 0;  // totals of former queues
     std::mutex gates_mutex;                               // protects gates, and their order in the ring
     std::shared_ptr<sidra::Gates> gates;                  // where the stream waits for the library
@@ -65,15 +66,21 @@ struct alignas(64) sidra_stream : sidra::Handle {
 
 namespace sidra {
 
-// Frees staged copies of completed operations. Cheap if there are none.
+// Frees staged copies of completed operations. Cheap if there are none, and never allocates.
 void reap_slow(sidra_stream* stream);
 inline void reap(sidra_stream* stream) {
     if (stream->deferred_count.load(std::memory_order_relaxed) != 0) [[unlikely]]
         reap_slow(stream);
 }
 
-// Keeps `staging` until `point` (of the stream's current queue) is reached.
-void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging);
+// Keeps the copy until `point` (of the stream's current queue) is reached. It is wrapped up before its operation is
+// queued, because nothing may fail from then on.
+inline std::list<Deferred> wrap(std::shared_ptr<Staging> staging) {
+    std::list<Deferred> wrapped;
+    wrapped.push_back({0, std::move(staging)});
+    return wrapped;
+}
+void defer(sidra_stream* stream, const Point& point, std::list<Deferred> wrapped) noexcept;
 
 // Publishes the packets of a batch to the chip. The lock is held.
 inline void flush(sidra_stream* stream) {

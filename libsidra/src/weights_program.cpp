@@ -86,9 +86,10 @@ sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidr
             return SIDRA_OK;
         }
     }
+    std::list<Deferred> wrapped = wrap(std::move(staging));
     Point point;
     SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
-    defer(stream, point, std::move(staging));
+    defer(stream, point, std::move(wrapped));
     return SIDRA_OK;
 }
 
@@ -176,9 +177,11 @@ sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* we
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
         reap(stream);
         SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
+        std::list<Deferred> wrapped;
         {
             const std::lock_guard lock(weights->mutex);
             SIDRA_TRY(check_not_programmed(call, *weights));
+            wrapped = wrap(weights->staging);
             write_program(*weights);
             weights->queueing = true;
         }
@@ -193,7 +196,7 @@ sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* we
         SIDRA_TRY(status);
         weights->program_point = point;
         weights->program_queued.store(true, std::memory_order_relaxed);
-        defer(stream, point, weights->staging);
+        defer(stream, point, std::move(wrapped));
         return SIDRA_OK;
     });
 }
@@ -265,12 +268,12 @@ sidra_status sidra_weights_update_f32_async(sidra_stream* stream, sidra_weights*
         sidra_cmd packet = make_packet(SIDRA_CMD_CALL, kProgramCookie);
         packet.call.addr = memory->address() + layout.packets;
         packet.call.count = ColumnsLayout::kPackets;
-        const auto staging = std::make_shared<Staging>(std::move(memory));
+        std::list<Deferred> wrapped = wrap(std::make_shared<Staging>(std::move(memory)));
         SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
         Updating updating(weights);
         SIDRA_TRY(updating.begin(call));
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &updating.point));
-        defer(stream, updating.point, staging);
+        defer(stream, updating.point, std::move(wrapped));
         return SIDRA_OK;
     });
 }
@@ -313,6 +316,8 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{weights->k} * weights->n, false, &memory));
         const sidra_cmd packet =
             rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
+        const std::byte* const read = memory->host();
+        std::list<Deferred> wrapped = wrap(std::make_shared<Staging>(std::move(memory)));
         SIDRA_TRY(announce(call, stream, weights, Recordable::kNo, deadline));
         Point point;
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point, {}, deadline));
@@ -322,11 +327,11 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         }
         if (const sidra_status status = wait_for(call, point, deadline); status != SIDRA_OK) {
             // The device may still write there. Not before: whoever finds the operation done frees what is deferred.
-            defer(stream, point, std::make_shared<Staging>(std::move(memory)));
+            defer(stream, point, std::move(wrapped));
             return status;
         }
         for (uint32_t r = 0; r < weights->k; ++r)
-            std::memcpy(data + r * stride, memory->host() + uint64_t{r} * weights->n, weights->n);
+            std::memcpy(data + r * stride, read + uint64_t{r} * weights->n, weights->n);
         reap(stream);
         return SIDRA_OK;
     });

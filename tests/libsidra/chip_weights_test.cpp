@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../chip/failing_new.h"
 #include "chip_fixture.h"
 
 namespace sidra::test {
@@ -354,6 +355,22 @@ TEST_F(ChipWeights, ReadsWhileOthersAskTheirStream) {
     }
     end = true;
     asking.join();
+    EXPECT_OK(sidra_weights_destroy(weights));
+}
+
+// A query is all that a program without memory may have left.
+TEST_F(ChipWeights, QueriesNeedNoMemory) {
+    sidra_weights* weights = make(20, 20, random_values(20, 20), nullptr, SIDRA_WEIGHTS_AUTO);
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    ASSERT_TRUE(eventually([&] {
+        uint64_t completed = 0;
+        EXPECT_OK(sidra_stream_timeline(stream, nullptr, &completed));
+        return completed == 1;
+    }));
+    {
+        const FailingNew none(0, UINT64_MAX, FailingNew::Of::kThisThread);
+        EXPECT_EQ(SIDRA_OK, sidra_stream_query(stream));
+    }
     EXPECT_OK(sidra_weights_destroy(weights));
 }
 

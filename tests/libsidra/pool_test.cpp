@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "../chip/failing_new.h"
 #include "fake_fixture.h"
 #include "patience.h"
 
@@ -343,6 +344,26 @@ TEST_F(PoolOrder, FreesThatAreWrongChangeNothing) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_pool_trim(nullptr, 0));
     auto unset = sidra_pool_stats{};
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_pool_get_stats(context, &unset));
+}
+
+TEST_F(PoolOrder, AnAllocationThatFailsLeavesNothing) {
+    sidra_buffer* first = allocate(stream, 4096);
+    char* const at = address(first);
+    ASSERT_OK(sidra_free_async(stream, first));
+    sidra_status status = SIDRA_ERROR_OUT_OF_MEMORY;
+    uint64_t failed = 0;
+    for (; status == SIDRA_ERROR_OUT_OF_MEMORY; ++failed) {
+        sidra_ref ref{};
+        EXPECT_FAILS(SIDRA_ERROR_NOT_FOUND, sidra_buffer_find(context, at, &ref));
+        const FailingNew none(failed, 1, FailingNew::Of::kThisThread);
+        status = sidra_malloc_async(stream, 4096, &first);
+    }
+    ASSERT_OK(status);
+    EXPECT_GT(failed, 1u);
+    EXPECT_EQ(at, address(first));
+    EXPECT_OK(sidra_free_async(stream, first));
+    EXPECT_EQ(0u, stats().used);
+    // The context has no object that nobody knows: it can be destroyed.
 }
 
 // A graph may be launched on any stream, at any time.
