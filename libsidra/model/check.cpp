@@ -328,6 +328,9 @@ Text check_tensors(std::string_view kind, const Tensors& tensors, uint64_t work)
 
 Text check_variant(const Model& model, const Variant& variant) {
     if (variant.work() == 0) return "work is 0 bytes";
+    if (variant.work() >> SIDRA_VA_BITS != 0)
+        return fmt::format("work is {} bytes, which do not fit in the {}-bit address space of a context",
+                           variant.work(), SIDRA_VA_BITS);
     TRY_PART(check_tensors("input", *variant.inputs(), variant.work()), "");
     TRY_PART(check_tensors("output", *variant.outputs(), variant.work()), "");
     const Calls calls(model, variant);

@@ -8,6 +8,7 @@
 
 #include "model.h"
 #include "pipeline_run.h"
+#include "sidra_hw.h"
 #include "structs.h"
 
 namespace sidra {
@@ -18,10 +19,14 @@ using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
 constexpr size_t kAlignment = 64;
 constexpr uint32_t kRunsBeside = 2;  // runs that wait at the ends of the pipeline
 
+// Of one run. Tensors may overlap, so together they can have any number of bytes. Where they would not fit into an
+// address space, the result is only large enough that sidra_buffer_create() refuses it.
 size_t bytes_of(const Tensors& tensors) {
     size_t bytes = 0;
-    for (const format::Tensor* tensor : tensors)
+    for (const format::Tensor* tensor : tensors) {
         bytes += (tensor_bytes(*tensor) + kAlignment - 1) / kAlignment * kAlignment;
+        if (bytes >> SIDRA_VA_BITS != 0) break;
+    }
     return bytes;
 }
 

@@ -138,9 +138,9 @@ void play(Input in) {
     if ((switches & 1) != 0) repair(&bytes);
     const File file;
     file.put({bytes.begin(), bytes.end()});
+    load_stages(chip, file.path().c_str());
     sidra_model* model = nullptr;
-    if (sidra_model_load(chip.context, file.path().c_str(), &model) != SIDRA_OK)
-        return load_stages(chip, file.path().c_str());
+    if (sidra_model_load(chip.context, file.path().c_str(), &model) != SIDRA_OK) return;
     must(sidra_semaphore_wait_async(chip.stream, {chip.words, 0}, ++chip.waits));
     const bool deployed = sidra_model_deploy_async(chip.stream, model) == SIDRA_OK;
     auto info = SIDRA_INIT(sidra_model_info);
