@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "graph.h"
+#include "launches.h"
 #include "memory.h"
 #include "submit.h"
 
@@ -17,23 +18,7 @@ namespace {
 struct Version {
     std::unique_ptr<DeviceMemory> commands;      // packets, then operands
     std::vector<std::shared_ptr<Staging>> kept;  // data that its operations use
-    std::vector<Point> launches;                 // the last one of each queue
-    uint32_t launching = 0;                      // launches that are being queued
-
-    // Whether the device may still read it.
-    bool busy() const {
-        return launching != 0 || std::any_of(launches.begin(), launches.end(), [](const Point& point) {
-                   return point.state() == Point::State::kPending;
-               });
-    }
-    // Notes a launch; later launches on the same queue include it. Allocates only for more queues than ever before.
-    void note(const Point& launch) {
-        const auto at = std::find_if(launches.begin(), launches.end(), [&](const Point& point) {
-            return point.queue == launch.queue || point.state() != Point::State::kPending;
-        });
-        if (at != launches.end()) *at = launch;
-        else launches.push_back(launch);
-    }
+    Launches launches;
 };
 
 }  // namespace
@@ -57,7 +42,6 @@ namespace sidra {
 namespace {
 
 constexpr uint64_t kNeverChecked = UINT64_MAX;
-constexpr size_t kQueuesUsual = 4;
 
 // Checks that all objects that the graph names still exist. An object that was removed may have been replaced by
 // another one with the same address or index, which the graph must not use. The lock is held.
@@ -105,11 +89,11 @@ void write_all(const sidra_graph& graph, Version* version) {
 
 // Makes the present version one that no launch uses. The lock is held.
 sidra_status make_writable(const char* call, sidra_graph* graph) {
-    if (graph->version != nullptr && !graph->version->busy()) return SIDRA_OK;
-    auto idle = std::find_if(graph->versions.begin(), graph->versions.end(), [](const auto& v) { return !v->busy(); });
+    if (graph->version != nullptr && !graph->version->launches.busy()) return SIDRA_OK;
+    auto idle = std::find_if(graph->versions.begin(), graph->versions.end(),
+                             [](const auto& version) { return !version->launches.busy(); });
     if (idle == graph->versions.end()) {
         auto made = std::make_unique<Version>();
-        made->launches.reserve(kQueuesUsual);
         SIDRA_TRY(DeviceMemory::create(call, graph->context,
                                        packet_bytes(*graph) + graph->recording.operands.size() * sizeof(sidra_operand),
                                        false, &made->commands));
@@ -213,12 +197,11 @@ sidra_status launch_graph(const char* call, sidra_stream* stream, sidra_graph* g
     sidra_cmd packet = make_packet(SIDRA_CMD_CALL);
     packet.call.addr = version->commands->address();
     packet.call.count = static_cast<uint32_t>(graph->recording.packets.size());
-    ++version->launching;
+    version->launches.begin();
     lock.unlock();  // submitting may wait for room in the ring
     const sidra_status status = submit(call, stream, packet, Recordable::kNo, point, {}, latest);
     lock.lock();
-    if (status == SIDRA_OK) version->note(*point);
-    --version->launching;
+    version->launches.end(status == SIDRA_OK ? point : nullptr);
     return status;
 }
 
