@@ -44,6 +44,7 @@ struct sidra_pipeline : sidra::Handle {
     };
     std::vector<Run> runs;  // a ring
     uint64_t submitted = 0, received = 0;
+    uint64_t resets = 0;  // those that have dropped runs for which a thread may wait
     bool failed = false;  // a run was queued in some stages only, or has failed
 };
 

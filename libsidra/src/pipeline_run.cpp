@@ -197,7 +197,7 @@ sidra_status sidra_pipeline_receive(sidra_pipeline* pipeline, void* const* outpu
         SIDRA_TRY(check(call, "pipeline", pipeline));
         const std::lock_guard receiving(pipeline->receiving);
         sidra_pipeline::Run run;
-        uint64_t number = 0;
+        uint64_t number = 0, resets = 0;
         {
             const std::lock_guard lock(pipeline->mutex);
             if (pipeline->submitted == pipeline->received)
@@ -206,10 +206,13 @@ sidra_status sidra_pipeline_receive(sidra_pipeline* pipeline, void* const* outpu
                                                "no run is under way; sidra_pipeline_submit() begins one");
             number = pipeline->received % pipeline->runs.size();
             run = pipeline->runs[number];
+            resets = pipeline->resets;
         }
         const sidra_status status = wait_for(call, run.end, deadline);
         if (status == SIDRA_ERROR_TIMEOUT) return status;
         const std::lock_guard lock(pipeline->mutex);
+        if (pipeline->resets != resets)
+            return fail(SIDRA_ERROR_FAULT, call, "the run was dropped: sidra_pipeline_reset() was called meanwhile");
         if (status != SIDRA_OK) {
             pipeline->failed = true;
             return fail_first(call, *pipeline, pipeline->stages.size() - 1, status);
@@ -254,6 +257,7 @@ sidra_status sidra_pipeline_reset(sidra_pipeline* pipeline) {
             for (Point& point : stage.given) point = {};
         }
         pipeline->received = pipeline->submitted;
+        ++pipeline->resets;
         pipeline->failed = false;
         return SIDRA_OK;
     });
