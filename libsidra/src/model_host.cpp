@@ -23,7 +23,9 @@ struct HostSteps::Queued {
 HostSteps::HostSteps(const format::Variant& variant, const sidra_buffer* constants, const sidra_buffer& work)
     : lives_{constants != nullptr ? constants->memory->life() : nullptr, work.memory->life()} {
     const auto address = [&](const format::Place& place) {
-        return (place.memory() == format::Memory::Constants ? constants->host : work.host) + place.offset();
+        // An array without elements may be at the beginning of constants that there are not: any address will do.
+        const bool in_constants = place.memory() == format::Memory::Constants && constants != nullptr;
+        return (in_constants ? constants->host : work.host) + place.offset();
     };
     for (uint32_t i = 0; i < variant.calls()->size(); ++i) {
         const format::Host* const host = variant.calls()->Get(i)->step_as_Host();

@@ -269,6 +269,20 @@ TEST_F(ModelHost, TensorsWithoutElements) {
     EXPECT_EQ(0u, found);
 }
 
+// The compiler gives them a place among constants, of which there may be none.
+TEST_F(ModelHost, ConstantsWithoutElements) {
+    TestModel test;
+    const uint32_t variant = test.add_variant(64);
+    fb::HostT host;
+    host.function = "power";
+    for (const fb::Place& at : {constant(0), work(0)})
+        host.inputs.push_back(std::make_unique<fb::ArrayT>(host_array(at, fb::Type::S64, {0})));
+    host.output = std::make_unique<fb::ArrayT>(host_array(work(0), fb::Type::S64, {0}));
+    test.add_call(variant, "/Pow", std::move(host));
+    sidra_model* model = load(test.file());
+    ASSERT_OK(sidra_model_run(stream, model, 0, nullptr, nullptr, soon()));
+}
+
 // A list of numbers of 64 bits between its bytes, which the fuzzer found.
 TEST_F(ModelHost, MisalignedNumbersAreRefused) {
     std::ifstream stored(source_file("tests/fuzz/corpus/model/misaligned-parameters"), std::ios::binary);
