@@ -87,14 +87,15 @@ sidra_status stage(const char* call, sidra_context* context, const Matrix<int8_t
     return SIDRA_OK;
 }
 
-// Marks all cells as programmed.
+// Marks all cells as programmed, unless a programming is still under way. Until that is done the device reads the
+// values, also if a former one has programmed all cells before its end was dropped.
 void finish_programming(sidra_weights* weights) {
     const std::lock_guard lock(weights->mutex);
+    const Point& end = weights->program_point;
+    const Point::State state = end.queue ? end.state() : Point::State::kDropped;
+    if (weights->queueing || state == Point::State::kPending) return;
     weights->programmed = true;
     if (weights->staging) weights->staging->release();
-    if (!weights->program_point.queue) return;
-    const Point::State state = weights->program_point.state();
-    if (state == Point::State::kPending) return;  // the last timestamp may not be written yet
     if (state == Point::State::kReached) {
         sidra_timestamp times[2];
         std::memcpy(times, weights->on_device->host() + WeightsLayout(weights->n).timestamps, sizeof times);

@@ -194,6 +194,7 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
         case SIDRA_IOCTL_WEIGHTS_QUERY: {
             auto& query = *static_cast<sidra_ioctl_weights_query*>(argument);
             query.xbars = 1;
+            query.programmed_rows = programmed_rows;
             query.total_rows = 1;
             return 0;
         }

@@ -45,6 +45,7 @@ class FakeTransport final : public Transport {
     size_t live_maps() const { return maps_; }
     sidra_query_device device{};
     sidra_query_status status{};
+    uint32_t programmed_rows = 0;  // of the one row that all weights have
 
     FakeTransport();
     int ioctl(unsigned long request, void* argument, std::string* detail) override;

@@ -64,5 +64,19 @@ TEST_F(Progress, IsAskedForWhereItIsNot) {
     EXPECT_EQ(asked(), 3u);
 }
 
+// The first programming was dropped when it had done all rows, so those say nothing about the second one.
+TEST_F(Progress, ValuesStayWhileTheyAreProgrammedAgain) {
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    EXPECT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    fake->programmed_rows = 1;
+    const size_t buffers = fake->live_buffers();
+    EXPECT_EQ(done(), 1u);
+    EXPECT_EQ(buffers, fake->live_buffers()) << "the device may still read the values";
+    fake->retire(0, 2);
+    EXPECT_EQ(done(), kTotal);
+    EXPECT_EQ(buffers - 1, fake->live_buffers());
+}
+
 }  // namespace
 }  // namespace sidra::test
