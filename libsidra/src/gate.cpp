@@ -36,7 +36,7 @@ sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<G
     return SIDRA_OK;
 }
 
-sidra_status Gates::close(const char* call, sidra_stream* stream, Point* before) {
+sidra_status Gates::close(const char* call, sidra_stream* stream, Point* before, uint64_t latest) {
     sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
     packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
     {
@@ -50,7 +50,7 @@ sidra_status Gates::close(const char* call, sidra_stream* stream, Point* before)
         packet.sem.epoch = queue_->epoch->number;
         packet.sem.value = closed_ + 1;
     }
-    SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, before));
+    SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, before, {}, latest));
     --before->value;
     {
         const std::lock_guard lock(mutex_);

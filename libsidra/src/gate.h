@@ -26,8 +26,9 @@ class Gates {
     static sidra_status of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates);
 
     // Everything queued in `stream` from now on waits for the next gate. `before` returns the point before that. The
-    // mutex of the stream's gates is held, because the ring must have the gates in order.
-    sidra_status close(const char* call, sidra_stream* stream, Point* before);
+    // mutex of the stream's gates is held, because the ring must have the gates in order. Waits for room in the ring
+    // until `latest` or the stream's deadline.
+    sidra_status close(const char* call, sidra_stream* stream, Point* before, uint64_t latest = SIDRA_NEVER);
     // Opens the gate at which the stream waits. Without effect if the stream was stopped or reset.
     void open();
     // Stops the stream at the gate at which it waits; `root` is where the failure began.

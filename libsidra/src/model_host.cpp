@@ -73,17 +73,18 @@ void HostSteps::came(sidra_status status, void* user) {
 }
 
 sidra_status HostSteps::queue(const char* call, sidra_stream* stream, const std::shared_ptr<HostSteps>& steps,
-                              size_t index) {
+                              size_t index, uint64_t latest, Point* point) {
     auto queued = std::make_unique<Queued>(Queued{steps, index, {}, {}});
     std::shared_ptr<CallbackThread> callbacks;
     SIDRA_TRY(find_callbacks(call, stream->context, &callbacks));
     CallbackThread::Room room;
     const std::lock_guard lock(stream->gates_mutex);
     SIDRA_TRY(Gates::of(call, stream, &queued->gates));
-    SIDRA_TRY(queued->gates->close(call, stream, &queued->before));
+    SIDRA_TRY(queued->gates->close(call, stream, &queued->before, latest));
     // From here on the stream waits, so nothing may leave this function before somebody opens the gate.
-    const auto held = callbacks->hold();
     const Point before = queued->before;
+    *point = {before.queue, before.epoch, before.value + 1};
+    const auto held = callbacks->hold();
     callbacks->add(std::move(room), before, came, queued.release());
     return SIDRA_OK;
 }

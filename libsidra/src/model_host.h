@@ -24,10 +24,11 @@ class HostSteps {
     HostSteps(const format::Variant& variant, const sidra_buffer* constants, const sidra_buffer& work);
 
     size_t count() const { return steps_.size(); }
-    // What is queued from now on waits until step number `index` of `steps` is done. If it fails, the stream stops with
-    // the cause PRODUCER.
+    // What is queued from now on waits until step number `index` of `steps` is done; `point` returns the point at which
+    // it is. If it fails, the stream stops with the cause PRODUCER. Waits for room in the ring until `latest` or the
+    // stream's deadline.
     static sidra_status queue(const char* call, sidra_stream* stream, const std::shared_ptr<HostSteps>& steps,
-                              size_t index);
+                              size_t index, uint64_t latest, Point* point);
 
     struct Failure {
         uint32_t call;     // of the variant

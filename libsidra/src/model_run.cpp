@@ -125,11 +125,12 @@ sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, 
     SIDRA_TRY(make_graphs(call, model, number));
     SIDRA_TRY(wait_for_last(call, stream, variant.last));
     for (size_t i = 0; i < variant.graphs.size(); ++i) {
-        if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1));
+        // If what follows cannot be queued, what was queued before it continues, with the functions of the host.
+        if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1, latest, &variant.last));
         Point point;
         SIDRA_TRY(launch_graph(call, stream, variant.graphs[i], latest, &point));
         if (i == 0) variant.first = point.value;
-        variant.last = std::move(point);  // if the next one cannot be queued, these continue
+        variant.last = std::move(point);
     }
     return SIDRA_OK;
 }

@@ -31,19 +31,53 @@ struct Case {
     }
 };
 
+// Keeps the thread of the callbacks, which computes the functions of the host, until it is told to end.
+class BusyThread {
+   public:
+    explicit BusyThread(sidra_stream* stream) {
+        const auto hold = [](sidra_status, void* user) {
+            auto& its_step = *static_cast<std::atomic<int>*>(user);
+            its_step = 1;
+            while (its_step != 2) std::this_thread::yield();
+            its_step = 3;
+        };
+        EXPECT_OK(sidra_stream_add_callback(stream, hold, &step_));
+        EXPECT_TRUE(eventually([&] { return step_ == 1; }));
+    }
+    BusyThread(const BusyThread&) = delete;
+    BusyThread& operator=(const BusyThread&) = delete;
+    ~BusyThread() { end(); }
+    void end() {
+        if (step_ == 3) return;
+        step_ = 2;
+        EXPECT_TRUE(eventually([&] { return step_ == 3; }));
+    }
+
+   private:
+    std::atomic<int> step_ = 0;
+};
+
 class ModelHost : public ModelStreams {
    protected:
+    static void expect_completed(sidra_stream* stream, uint64_t packets) {
+        EXPECT_TRUE(eventually([&] {
+            uint64_t completed = 0;
+            EXPECT_OK(sidra_stream_timeline(stream, nullptr, &completed));
+            return completed == packets;
+        }));
+    }
     Case any() {
         Case made;
         randomise(std::span(made.x), -1.0f, 1.0f);
         randomise(std::span(made.updates), -1.0f, 1.0f);
         return made;
     }
-    sidra_status run(sidra_model* model, const Case& with, std::vector<float>* y, sidra_stream* on = nullptr) {
+    sidra_status run(sidra_model* model, const Case& with, std::vector<float>* y, sidra_stream* on = nullptr,
+                     uint64_t deadline = soon()) {
         y->assign(kRows * kColumns, 0);
         const void* const inputs[] = {with.x.data(), with.indices.data(), with.updates.data()};
         void* const outputs[] = {y->data()};
-        return sidra_model_run(on != nullptr ? on : stream, model, 0, inputs, outputs, soon());
+        return sidra_model_run(on != nullptr ? on : stream, model, 0, inputs, outputs, deadline);
     }
     void expect_right(sidra_model* model, sidra_stream* on = nullptr) {
         const Case with = any();
@@ -156,27 +190,42 @@ TEST_F(ModelHost, RunsThatAreDropped) {
 // While the thread of the callbacks is busy, a stream waits at the gate of a function; then the memory is gone.
 TEST_F(ModelHost, DestructionBeforeAFunction) {
     sidra_model* model = load(HostModel().model.file());
-    std::atomic<int> step = 0;
-    const auto hold = [](sidra_status, void* user) {
-        auto& its_step = *static_cast<std::atomic<int>*>(user);
-        its_step = 1;
-        while (its_step != 2) std::this_thread::yield();
-        its_step = 3;
-    };
-    ASSERT_OK(sidra_stream_add_callback(second, hold, &step));
-    EXPECT_TRUE(eventually([&] { return step == 1; }));
+    BusyThread busy(second);
     EXPECT_OK(sidra_model_run_async(stream, model, 0));
-    EXPECT_TRUE(eventually([&] {
-        uint64_t completed = 0;
-        EXPECT_OK(sidra_stream_timeline(stream, nullptr, &completed));
-        return completed == 1;
-    }));
+    expect_completed(stream, 1);
     destroy(model);
     EXPECT_FAILS(SIDRA_ERROR_NOT_READY, sidra_stream_query(stream));
-    step = 2;
-    EXPECT_TRUE(eventually([&] { return step == 3; }));
+    busy.end();
     EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
     EXPECT_OK(sidra_stream_reset(stream));
+}
+
+// The ring has room for the calls before the first function and for its gate, or for the calls only.
+TEST_F(ModelHost, ADeadlinePassesBeforeAllIsQueued) {
+    constexpr uint32_t kRing = 64;
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.ring_packets = kRing;
+    for (const uint32_t room : {2u, 1u}) {
+        sidra_model* model = load(HostModel().model.file());
+        sidra_stream* small = nullptr;
+        ASSERT_OK(sidra_stream_create(context, &options, &small));
+        BusyThread busy(second);
+        const Buffer word(context, 64);
+        ASSERT_OK(sidra_semaphore_wait_async(small, word.at(), 1));
+        for (uint32_t i = 1; i < kRing - room; ++i) ASSERT_OK(sidra_nop_async(small));
+        const Case one = any(), other = any();
+        std::vector<float> y;
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, run(model, one, &y, small, sidra_deadline_after_ns(0)));
+        ASSERT_OK(sidra_semaphore_signal(context, word.at(), 1));
+        expect_completed(small, kRing - room + 1);
+        if (room == 2) {  // the function is to come, and its inputs must stay
+            EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, run(model, other, &y, small, sidra_deadline_after_ns(0)));
+            EXPECT_TRUE(std::ranges::equal(one.x, memory<float>(model, 0, 0, one.x.size())));
+        }
+        busy.end();
+        expect_right(model, small);
+        EXPECT_OK(sidra_stream_destroy(small));
+    }
 }
 
 TEST_F(ModelHost, ACallbackCannotWait) {
