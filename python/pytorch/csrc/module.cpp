@@ -93,10 +93,11 @@ std::pair<double, double> cost(int index) {
     return {static_cast<double>(picoseconds) / 1e12, static_cast<double>(picojoules) / 1e12};
 }
 
-void program_tensor(const at::Tensor& matrix) {
+// Why the matrix stays digital; "": it is on crossbars.
+std::string program_tensor(const at::Tensor& matrix) {
     std::string why;
-    TORCH_CHECK(program(matrix, &why), "torch.sidra.program: a matrix of ", matrix.sizes(),
-                " cannot be put on crossbars: ", why);
+    program(matrix, &why);
+    return why;
 }
 
 // Encoding ("": it is not on crossbars), inputs and outputs, rows and columns of tiles, and the crossbar of each tile.
@@ -147,7 +148,7 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) {
     });
     m.def("rng_state(int device) -> Tensor", rng_state);
     m.def("set_rng_state(int device, Tensor state) -> ()", set_rng_state);
-    m.def("program(Tensor matrix) -> ()", program_tensor);
+    m.def("program(Tensor matrix) -> str", program_tensor);
     m.def("layout(Tensor matrix) -> (str, int[], int[], int[])", layout);
     m.def("set_layout(Tensor matrix, str encoding, int[] crossbars, bool pin) -> ()", set_tensor_layout);
     m.def("release(Tensor matrix) -> ()", [](const at::Tensor& matrix) { release(matrix); });

@@ -71,11 +71,10 @@ def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any
     matrices = list(_matrices(module))
     done = Programmed([], {}, 0, 0.0, 0.0)
     for number, (name, matrix) in enumerate(matrices):
-        try:
-            torch.ops.sidra.program(matrix.detach())
+        if why := torch.ops.sidra.program(matrix.detach()):
+            done.digital[name] = why
+        else:
             done.resident.append(name)
-        except RuntimeError as error:
-            done.digital[name] = str(error).rsplit(": ", 1)[-1].splitlines()[0]
         if progress is not None:
             progress(number + 1, len(matrices))
     if matrices:
@@ -101,7 +100,8 @@ def programmed_by(optimizer: torch.optim.Optimizer, module: torch.nn.Module) -> 
         changing = {parameter.untyped_storage().data_ptr() for group in optimizer.param_groups for parameter in group["params"]}
         for name, matrix in _matrices(module):
             if name in report.resident and matrix.untyped_storage().data_ptr() in changing:
-                torch.ops.sidra.program(matrix.detach())
+                if why := torch.ops.sidra.program(matrix.detach()):
+                    raise RuntimeError(f"torch.sidra.programmed_by: the weight of {name!r} of {list(matrix.shape)} cannot be put on crossbars: {why}")
 
     handle = optimizer.register_step_post_hook(after_step)
     try:
