@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Weights on crossbars: programmed at the second sight, and never used when they are out of date."""
 import itertools
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -334,3 +337,33 @@ def test_more_matrices_than_a_context_can_have():
             result = torch.nn.functional.linear(x, weight)
     assert torch.allclose(result.cpu(), torch.nn.functional.linear(x.cpu(), weight.cpu()))
     assert 4000 < len(torch.sidra.residency()) and sum(row["resident"] for row in torch.sidra.residency()) <= 4095
+
+
+# A fault that the stream comes to only after the host has queued more, so that what puts a matrix on crossbars finds it.
+FAULT = """
+import torch
+torch.sidra.set_fallback("silent")
+x, y = torch.randn(1000, 1000, device="sidra"), torch.randn(3, 40, device="sidra")
+table, place = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra")
+with torch.no_grad():
+    for call in (torch.sidra.program, lambda layer: layer(y), lambda layer: torch.sidra.set_layout(layer, encoding="offset")):
+        layer = torch.nn.Linear(40, 24, bias=False).to("sidra")
+        layer(y)  # seen once
+        with torch.sidra.matmul_mode("digital"):
+            for _ in range(5):
+                torch.mm(x, x)
+        table.gather(1, place)
+        try:
+            call(layer)
+        except RuntimeError as error:
+            assert "SIDRA_ERROR_FAULT" in str(error), error
+        else:
+            raise SystemExit("nothing was raised")
+        call(layer)
+        assert torch.sidra.get_layout(layer.weight.t()) is not None
+"""
+
+
+def test_a_fault_before_a_matrix_is_put_on_crossbars():
+    done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, done.stderr

@@ -85,10 +85,29 @@ struct Table {
     std::mutex lock;
     std::unordered_map<Key, Entry, KeyHash> entries;
     uint64_t clock = 0;
+    std::atomic<bool> streams_reset{false};  // since the lock was taken last
 };
 Table& table_of(c10::DeviceIndex index) {
     static auto* const all = new std::array<Table, 64>;
     return (*all)[static_cast<size_t>(index)];
+}
+
+// Matrices whose programming was dropped are not resident.
+void drop_failed(Table& table) {
+    for (auto& [key, entry] : table.entries) {
+        if (!entry.owned || entry.owned->ready) continue;
+        const sidra_status status = sidra_event_query(entry.owned->programmed);
+        entry.owned->ready = status == SIDRA_OK;
+        if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) entry.owned.reset();
+    }
+}
+
+// Takes the table's lock. The streams of its device may be reset while somebody has it, also by its holder, who finds
+// one that has stopped; the next holder does what is left to do then.
+std::unique_lock<std::mutex> hold(Table& table) {
+    std::unique_lock guard(table.lock);
+    if (table.streams_reset.exchange(false)) drop_failed(table);
+    return guard;
 }
 
 // Call it with the table's lock. From now on the end of the block is the end of its entries.
@@ -294,7 +313,7 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
         return nullptr;
 
     Table& table = table_of(index);
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     Entry& entry = entry_of(table, *key, *block);
     if (entry.owned && entry.generation != generation) {
         entry.owned.reset();
@@ -336,7 +355,7 @@ bool program(const at::Tensor& matrix, std::string* why) {
         return false;
     }
     Table& table = table_of(matrix.device().index());
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     Entry& entry = entry_of(table, *key, *block);
     const uint64_t generation = block->generation.load(std::memory_order_relaxed);
     entry.went_stale = 0;
@@ -351,7 +370,7 @@ std::optional<Layout> layout_of(const at::Tensor& matrix) {
     const std::optional<Key> key = key_of(matrix, &block);
     if (!key) return std::nullopt;
     Table& table = table_of(matrix.device().index());
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     const auto found = table.entries.find(*key);
     if (found == table.entries.end() || !found->second.owned ||
         found->second.generation != block->generation.load(std::memory_order_relaxed))
@@ -366,7 +385,7 @@ void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::
     const std::optional<Key> key = key_of(matrix, &block);
     TORCH_CHECK(key, "it is not a matrix in the memory of a sidra device");
     Table& table = table_of(matrix.device().index());
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     Entry& entry = entry_of(table, *key, *block);
     const uint64_t generation = block->generation.load(std::memory_order_relaxed);
     const bool current = entry.owned && entry.generation == generation;
@@ -409,13 +428,13 @@ void release(const at::Tensor& matrix) {
     const std::optional<Key> key = key_of(matrix, &block);
     if (!key) return;
     Table& table = table_of(matrix.device().index());
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     table.entries.erase(*key);
 }
 
 std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
     Table& table = table_of(index);
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     std::vector<ResidencyRow> rows;
     for (const auto& [key, entry] : table.entries) {
         ResidencyRow row{};
@@ -440,26 +459,17 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
     return rows;
 }
 
-void residency_drop_failed(c10::DeviceIndex index) {
-    Table& table = table_of(index);
-    const std::lock_guard guard(table.lock);
-    for (auto& [key, entry] : table.entries) {
-        if (!entry.owned || entry.owned->ready) continue;
-        const sidra_status status = sidra_event_query(entry.owned->programmed);
-        entry.owned->ready = status == SIDRA_OK;
-        if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) entry.owned.reset();
-    }
-}
+void residency_drop_failed(c10::DeviceIndex index) { table_of(index).streams_reset.store(true); }
 
 bool residency_make_room(c10::DeviceIndex index) {
     Table& table = table_of(index);
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     return evict_one(table, nullptr);
 }
 
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept {
     Table& table = table_of(index);
-    const std::lock_guard guard(table.lock);
+    const auto guard = hold(table);
     std::erase_if(table.entries, [&](const auto& item) { return item.first.uid == uid; });
 }
 
