@@ -291,3 +291,25 @@ def test_a_tensor_of_the_cpu_is_not_indexed_by_the_device():
     with pytest.raises(RuntimeError, match="device"):
         torch.zeros(5, device="sidra")[torch.tensor([1, 3], device="sidra")] = torch.ones(2)
     assert torch.arange(5.0, device="sidra")[torch.tensor([1, 2])].cpu().tolist() == [1, 2]
+
+
+def test_memory_of_another_stream_is_not_given_away_after_a_fault():
+    own, side, size = torch.accelerator.current_stream(), torch.sidra.Stream(), 1 << 16
+    table, place, busy = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra"), torch.randn(1000, 1000, device="sidra")
+    x = torch.full((size,), 5.0, device="sidra")
+    torch.sidra.synchronize()
+    with side, torch.sidra.matmul_mode("digital"):
+        for _ in range(10):
+            torch.mm(busy, busy)
+        y = x * 2
+    x.record_stream(side)
+    table.gather(1, place)
+    with side, pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
+        own.synchronize()  # which stays stopped: it is not this thread's current one
+    del x
+    with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
+        own.synchronize()
+    z = torch.full((size,), 7.0, device="sidra")  # may take the memory of x
+    own.synchronize()
+    side.synchronize()
+    assert y.cpu().eq(10).all() and z.cpu().eq(7).all()

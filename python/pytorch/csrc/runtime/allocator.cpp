@@ -24,14 +24,11 @@ using DeviceAllocator = c10::Allocator;
 std::atomic<uint64_t> uids{1};
 
 // Another stream that uses the block must have done its work before the memory is free again: the block's own stream
-// waits for it, or the host if it is another device's.
+// waits for it, or the host if that stream is another device's or has stopped.
 void wait_for_users(const Block& block, const Device& on) {
     for (const c10::Stream& stream : block.users) {
-        if (stream.device_index() != block.device) {
+        if (stream.device_index() != block.device || on.wait_for(block.stream, stream.id()) != SIDRA_OK)
             static_cast<void>(sidra_stream_synchronize(device(stream.device_index()).stream(stream.id()), SIDRA_NEVER));
-            continue;
-        }
-        static_cast<void>(on.wait_for(block.stream, stream.id()));
     }
 }
 
