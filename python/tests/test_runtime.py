@@ -313,3 +313,36 @@ def test_memory_of_another_stream_is_not_given_away_after_a_fault():
     own.synchronize()
     side.synchronize()
     assert y.cpu().eq(10).all() and z.cpu().eq(7).all()
+
+
+def test_a_storage_grows_for_the_tensor_that_is_set_to_it():
+    storage = torch.arange(4.0, device="sidra").untyped_storage()
+    large = torch.empty(0, device="sidra").set_(storage, 2, (500, 1000), (1000, 1))
+    assert storage.nbytes() == 500_002 * 4 and large.untyped_storage().data_ptr() == storage.data_ptr()
+    assert large.cpu()[0, :2].tolist() == [2, 3]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        torch.empty(4, device="sidra").set_(torch.zeros(4, device="sidra").untyped_storage(), 1, (4,), (1,))
+    with pytest.raises(RuntimeError, match="overflow"):
+        torch.empty(0, device="sidra").set_(storage, 0, (2,), (-1,))
+    with pytest.raises(torch.OutOfMemoryError):
+        large.set_(storage, 0, (1 << 45,), (1,))
+    assert large.shape == (500, 1000) and large.cpu()[0, :2].tolist() == [2, 3]
+
+
+def test_a_file_that_says_a_tensor_is_larger_than_its_storage():
+    forged, file = torch.arange(1000.0), io.BytesIO()
+    forged.untyped_storage().resize_(16)
+    torch.save(forged, file)
+    file.seek(0)
+    loaded = torch.load(file, map_location="sidra", weights_only=True)
+    assert loaded.shape == (1000,) and loaded.untyped_storage().nbytes() == 4000 and loaded.cpu()[:4].tolist() == [0, 1, 2, 3]
+
+
+def test_resizing_keeps_strides_where_the_shape_stays():
+    x = torch.arange(6.0).view(2, 3)
+    there = x.to("sidra")
+    assert torch.equal(there.t().resize_(3, 2).cpu(), x.t()) and there.t().resize_(3, 2).stride() == (1, 3)
+    assert there.t().resize_(2, 3).stride() == (3, 1) and there.t().resize_(7).shape == (7,)
+    assert torch.empty(2, 3, 4, 5, device="sidra").resize_(2, 3, 4, 5, memory_format=torch.channels_last).stride() == (60, 1, 15, 3)
+    with pytest.raises(RuntimeError, match="Unsupported memory format"):
+        torch.empty(3, device="sidra").resize_(2, memory_format=torch.preserve_format)

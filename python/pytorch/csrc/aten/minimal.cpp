@@ -14,6 +14,8 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "aten/alias.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -63,31 +65,34 @@ at::Tensor reshape_alias(const at::Tensor& self, c10::SymIntArrayRef size, c10::
     return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
 }
 
-const at::Tensor& resize_(const at::Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
-    const DeviceScope scope(self.device());
-    const c10::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
+// As for tensors of the CPU: what has the shape already keeps its strides, and a storage that is too small grows. That
+// comes first, so that the tensor does not reach beyond its storage if there is no memory.
+void give_shape(const at::Tensor& self, c10::IntArrayRef size, at::OptionalIntArrayRef stride, int64_t offset) {
     c10::TensorImpl* impl = self.unsafeGetTensorImpl();
-    impl->set_sizes_contiguous(sizes);
-    if (format && *format != at::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
-    const size_t bytes = at::detail::computeStorageNbytes(self.sizes(), self.strides(), self.itemsize(),
-                                                          static_cast<size_t>(self.storage_offset()));
-    const c10::Storage& storage = self.storage();
-    if (bytes > storage.nbytes()) {
-        c10::DataPtr data = device_allocator()->allocate(bytes);
-        synchronize_current_stream(self.device().index());
-        if (storage.nbytes() > 0) std::memcpy(data.get(), storage.data(), storage.nbytes());
-        storage.set_data_ptr_noswap(std::move(data));
-        storage.set_nbytes(bytes);
+    if (self.sizes() != size || (stride && self.strides() != *stride)) {
+        const auto before = static_cast<size_t>(offset);
+        const size_t bytes = stride ? at::detail::computeStorageNbytes(size, *stride, self.itemsize(), before)
+                                    : at::detail::computeStorageNbytesContiguous(size, self.itemsize(), before);
+        if (std::ranges::find(size, 0) == size.end() && bytes > self.storage().nbytes())
+            resize_storage(self.storage(), bytes);
+        stride ? impl->set_sizes_and_strides(size, *stride) : impl->set_sizes_contiguous(size);
     }
-    mark_written(self);
+    impl->set_storage_offset(offset);
+}
+
+const at::Tensor& resize_(const at::Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
+    give_shape(self, C10_AS_INTARRAYREF_SLOW(size), {}, self.storage_offset());
+    if (format) {
+        TORCH_CHECK(*format != at::MemoryFormat::Preserve, "Unsupported memory format ", *format);
+        self.unsafeGetTensorImpl()->empty_tensor_restride(*format);
+    }
     return self;
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage source, c10::SymInt offset, c10::SymIntArrayRef size,
                         c10::SymIntArrayRef stride) {
     at::native::checkSetStorage(self, std::move(source), offset, size, stride);
-    self.unsafeGetTensorImpl()->set_sizes_and_strides(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
-                                                      offset.expect_int());
+    give_shape(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
     return self;
 }
 

@@ -109,6 +109,18 @@ REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &allocator);
 
 c10::Allocator* device_allocator() { return &allocator; }
 
+void resize_storage(const c10::Storage& storage, size_t bytes) {
+    TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+    const DeviceScope scope(storage.device());
+    c10::DataPtr data = allocator.allocate(bytes);
+    if (const size_t kept = std::min(bytes, storage.nbytes()); kept > 0) {
+        synchronize_current_stream(storage.device().index());
+        std::memcpy(data.get(), storage.data(), kept);
+    }
+    storage.set_data_ptr_noswap(std::move(data));
+    storage.set_nbytes(bytes);
+}
+
 Block* block_of(const c10::DataPtr& data) {
     return data.get_deleter() == &free_block ? static_cast<Block*>(data.get_context()) : nullptr;
 }

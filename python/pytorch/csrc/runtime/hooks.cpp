@@ -35,13 +35,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
     at::Device getDeviceFromPtr(void* data) const override { return {c10::DeviceType::PrivateUse1, device_of(data)}; }
     void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
-        const c10::DeviceIndex former = set_current_device(storage.device().index());
-        c10::DataPtr data = storage.unsafeGetStorageImpl()->allocator()->allocate(bytes);
-        synchronize_current_stream(storage.device().index());
-        if (const size_t kept = std::min(bytes, storage.nbytes())) std::memcpy(data.get(), storage.data(), kept);
-        set_current_device(former);
-        storage.set_data_ptr_noswap(std::move(data));
-        storage.set_nbytes(bytes);
+        resize_storage(storage, bytes);
     }
 };
 

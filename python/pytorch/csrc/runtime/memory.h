@@ -4,6 +4,7 @@
 #define SIDRA_PYTORCH_MEMORY_H
 
 #include <c10/core/Allocator.h>
+#include <c10/core/Storage.h>
 #include <c10/core/Stream.h>
 
 #include <cstddef>
@@ -13,6 +14,8 @@
 namespace sidra::pytorch {
 
 c10::Allocator* device_allocator();
+// Gives a storage of a device that many bytes, which begin with what it had.
+void resize_storage(const c10::Storage& storage, size_t bytes);
 
 // Of the pool of a device, in bytes and calls: struct sidra_pool_stats. Zeros while nothing has used the device.
 struct MemoryStats {
