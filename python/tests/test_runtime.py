@@ -346,3 +346,11 @@ def test_resizing_keeps_strides_where_the_shape_stays():
     assert torch.empty(2, 3, 4, 5, device="sidra").resize_(2, 3, 4, 5, memory_format=torch.channels_last).stride() == (60, 1, 15, 3)
     with pytest.raises(RuntimeError, match="Unsupported memory format"):
         torch.empty(3, device="sidra").resize_(2, memory_format=torch.preserve_format)
+
+
+def test_an_exception_leaves_the_thread_on_its_device():
+    with pytest.raises(RuntimeError, match="cholesky"):
+        torch.linalg.cholesky(-torch.eye(3, device="sidra:1"))
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(1, device="sidra:1").untyped_storage().resize_(1 << 50)
+    assert torch.sidra.current_device() == 0 and torch.empty(1, device="sidra").device.index == 0

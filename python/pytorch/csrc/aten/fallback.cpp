@@ -98,7 +98,7 @@ class Call {
         originals_.assign(stack_->begin() + static_cast<std::ptrdiff_t>(begin), stack_->end());
         find_device();
         if (device_ < 0) device_ = current_device();
-        c10::DeviceIndex former = set_current_device(device_);
+        const DeviceScope scope(c10::Device(c10::DeviceType::PrivateUse1, device_));
         synchronize_current_stream(device_);
         for (size_t i = 0; i < count; ++i) (*stack_)[begin + i] = on_cpu(originals_[i], schema_.arguments()[i]);
         const std::string name = full_name(schema_);
@@ -112,7 +112,6 @@ class Call {
         const size_t results = schema_.returns().size(), first = stack_->size() - results;
         for (size_t i = 0; i < results; ++i)
             (*stack_)[first + i] = on_device((*stack_)[first + i], schema_.returns()[i]);
-        set_current_device(former);
         add({name, 1, in_place_, copied_, nanoseconds_});
     }
 

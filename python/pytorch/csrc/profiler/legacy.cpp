@@ -41,13 +41,11 @@ struct Events final : torch::profiler::impl::ProfilerStubs {
     void rangePop() const override {}
     bool enabled() const override { return true; }
     void onEachDevice(std::function<void(int)> call) const override {
-        const c10::DeviceIndex former = current_device();
         for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
             if (!is_open(index)) continue;
-            set_current_device(index);
+            const DeviceScope scope(c10::Device(c10::DeviceType::PrivateUse1, index));
             call(index);
         }
-        set_current_device(former);
     }
     void synchronize() const override {
         for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
