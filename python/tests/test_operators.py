@@ -622,3 +622,102 @@ def test_random_numbers_do_not_depend_on_strides():
     dense = torch.empty(10, device="sidra").uniform_(-1, 1)
     torch.manual_seed(3)
     assert torch.equal(torch.empty(20, device="sidra")[::2].uniform_(-1, 1), dense)
+
+
+# Operators that write into a tensor of the caller's: `t` is 3 x 6 x 8.
+INTO = {
+    "mm": lambda t, out: torch.mm(t[0], t[1].t(), out=out),
+    "addmm": lambda t, out: torch.addmm(t[2, :, :6], t[0], t[1].t(), beta=0.5, out=out),
+    "addmm-row": lambda t, out: torch.addmm(t[2, 0, :6], t[0], t[1].t(), out=out),
+    "bmm": lambda t, out: torch.bmm(t, t.transpose(1, 2), out=out),
+    "baddbmm": lambda t, out: torch.baddbmm(t[:, :, :6], t, t.transpose(1, 2), alpha=2, out=out),
+    "sum": lambda t, out: torch.sum(t, 1, out=out),
+    "sum-all": lambda t, out: torch.sum(t, (0, 1, 2), out=out),
+    "mean": lambda t, out: torch.mean(t, (0, 2), keepdim=True, out=out),
+    "amax": lambda t, out: torch.amax(t, 2, out=out),
+    "any": lambda t, out: torch.any(t > 0.5, 1, out=out),
+    "all": lambda t, out: torch.all(t > -2, 0, out=out),
+    "argmax": lambda t, out: torch.argmax(t, 1, out=out),
+    "argmin": lambda t, out: torch.argmin(t, 2, keepdim=True, out=out),
+    "argmax-all": lambda t, out: torch.argmax(t, out=out),
+    "max": lambda t, out: torch.max(t, 1, out=(out, torch.empty(3, 8, dtype=torch.long, device=t.device)))[0],
+    "max-places": lambda t, out: torch.max(t, 1, out=(torch.empty(3, 8, device=t.device), out))[1],
+    "cumsum": lambda t, out: torch.cumsum(t, 1, out=out),
+    "softmax": lambda t, out: torch.softmax(t, 1, out=out),
+    "log_softmax": lambda t, out: torch.log_softmax(t, 2, out=out),
+    "sort": lambda t, out: torch.sort(t, 1, out=(out, torch.empty(3, 6, 8, dtype=torch.long, device=t.device)))[0],
+    "topk-places": lambda t, out: torch.topk(t, 2, out=(torch.empty(3, 6, 2, device=t.device), out))[1],
+    "gather": lambda t, out: torch.gather(t, 1, torch.tensor([5, 0, 2], device=t.device)[None, :, None].expand(2, 3, 8), out=out),
+    "index_add": lambda t, out: torch.index_add(t, 1, torch.tensor([1, 4], device=t.device), t[:, :2] * 2, out=out),
+    "scatter_add": lambda t, out: torch.scatter_add(t, 1, torch.zeros(3, 2, 8, dtype=torch.long, device=t.device), t * 2, out=out),
+    "tril": lambda t, out: torch.tril(t, 1, out=out),
+    "triu": lambda t, out: torch.triu(t, out=out),
+    "cat": lambda t, out: torch.cat([t, t[:, :2] + 1], 1, out=out),
+    "where": lambda t, out: torch.where(t > 0, t, t[:1], out=out),
+    "exp": lambda t, out: torch.exp(t, out=out),
+    "add": lambda t, out: torch.add(t, t[:1], alpha=2, out=out),
+    "gt": lambda t, out: torch.gt(t, 0.5, out=out),
+    "clamp": lambda t, out: torch.clamp(t, -1, 0.5, out=out),
+    "pow": lambda t, out: torch.pow(t, 2, out=out),
+    "lerp": lambda t, out: torch.lerp(t, t[:1], 0.3, out=out),
+    "addcmul": lambda t, out: torch.addcmul(t, t, t[:1], value=2, out=out),
+    "avg_pool2d": lambda t, out: torch._C._nn.avg_pool2d(t, 2, out=out),
+    "max_pool2d": lambda t, out: torch._C._nn.max_pool2d_with_indices(t, 2, out=(out, torch.empty(3, 3, 4, dtype=torch.long, device=t.device)))[0],
+    "max_pool2d-places": lambda t, out: torch._C._nn.max_pool2d_with_indices(t, 2, out=(torch.empty(3, 3, 4, device=t.device), out))[1],
+    "arange": lambda t, out: torch.arange(3, 40, 2, out=out),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*was resized")
+@pytest.mark.parametrize("name", INTO)
+def test_results_in_memory_of_the_caller(name):
+    torch.sidra.set_matmul_mode("digital")
+    here = torch.randn(3, 6, 8)
+    there, dtype = here.to("sidra"), torch.long if name[:3] == "arg" or "places" in name else torch.bool if name in ("any", "all", "gt") else torch.float
+    expected = INTO[name](here, torch.empty(0, dtype=dtype)).clone()
+
+    def check(out):
+        assert INTO[name](there, out) is out
+        torch.testing.assert_close(out.cpu(), expected, rtol=1e-5, atol=1e-5)
+
+    # Parts of a larger tensor, of which the rest stays, and other orders keep their strides.
+    space = torch.zeros(*expected.shape, 3, dtype=dtype, device="sidra")
+    reverse = torch.zeros(expected.shape[::-1], dtype=dtype, device="sidra").permute(list(range(expected.dim()))[::-1])
+    for out in (space[..., 1], reverse):
+        strides = out.stride()
+        check(out)
+        assert out.stride() == strides
+    assert not space[..., ::2].any()
+    # What has another shape gets the right one.
+    for shape in ((0,), (1,) * (expected.dim() + 1), (2,) * expected.dim(), (expected.numel() + 5,)):
+        check(torch.zeros(shape, dtype=dtype, device="sidra"))
+    # What the CPU refuses, another type or the same memory for several elements, the device does, too.
+    for made in (lambda device: torch.zeros(expected.shape, dtype=torch.int8, device=device),
+                 lambda device: torch.zeros((1,) * expected.dim(), dtype=dtype, device=device).expand(expected.shape)):
+        try:
+            INTO[name](here, made("cpu"))
+        except (RuntimeError, TypeError):
+            with pytest.raises((RuntimeError, TypeError)):
+                INTO[name](there, made("sidra"))
+
+
+def test_products_keep_the_strides_of_a_result():
+    torch.sidra.set_matmul_mode("digital")
+    a, b = torch.randn(4, 5), torch.randn(5, 3)
+    for write in (lambda x, a, b: torch.mm(a, b, out=x[:, :3]), lambda x, a, b: torch.mm(a, b, out=x[:3].t()), lambda x, a, b: x[:3].t().addmm_(a, b),
+                  lambda x, a, b: torch.addmm(x[:, :1], a, b, out=x[:, 1:]), lambda x, a, b: x[None, :3].transpose(1, 2).baddbmm_(a[None], b[None])):
+        here = torch.randn(4, 4)
+        there = here.to("sidra")
+        write(here, a, b)
+        write(there, a.to("sidra"), b.to("sidra"))
+        torch.testing.assert_close(there.cpu(), here, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*expanded tensors")
+def test_filling_memory_that_several_elements_share():
+    mask = torch.tensor([True, False, True])
+    for write in (lambda x, mask: x.fill_(2), lambda x, mask: x.zero_(), lambda x, mask: x.masked_fill_(mask, 5)):
+        here, there = torch.ones(1, 3), torch.ones(1, 3, device="sidra")
+        write(here.expand(2, 3), mask)
+        write(there.expand(2, 3), mask.to("sidra"))
+        assert torch.equal(there.cpu(), here)

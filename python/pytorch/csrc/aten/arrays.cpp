@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "aten/arrays.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
 #include <sidra/uapi/sidra_vector.h>
 
@@ -127,6 +128,11 @@ sidra_array row(const at::Tensor& tensor) { return dense(tensor, {1, 1, 1, stati
 sidra_array of_rows(const at::Tensor& tensor) {
     const size_t stride = tensor.numel() == 1 ? 0 : tensor.itemsize();
     return {place_of(tensor), *type_of(tensor.scalar_type()), 0, {0, 0, stride, 0}, {nullptr, 0}, {}};
+}
+
+bool overlaps(const at::Tensor& out, const at::Tensor& in) {
+    return at::has_internal_overlap(out) == at::MemOverlap::Yes ||
+           at::get_overlap_status(out, in) == at::MemOverlapStatus::Partial;
 }
 
 bool run_program(VectorProgram& program, c10::DeviceIndex index, const Sizes& sizes,

@@ -63,6 +63,10 @@ sidra_array row(const at::Tensor& tensor);
 // A number for each row.
 sidra_array of_rows(const at::Tensor& tensor);
 
+// Whether elements of `out` share memory with each other, or with an element of `in` at another place. What is then an
+// error the CPU's operator says; what is none, it computes.
+bool overlaps(const at::Tensor& out, const at::Tensor& in);
+
 // Queues a vector program on the current stream. False: the chip does not take the shapes.
 bool run_program(VectorProgram& program, c10::DeviceIndex index, const Sizes& sizes,
                  std::span<const sidra_vector_operand> operands, std::span<const uint32_t> params = {});

@@ -6,6 +6,7 @@
 
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -131,7 +132,8 @@ at::Tensor& gather_out(const at::Tensor& self, int64_t dim, const at::Tensor& in
     const DeviceScope scope(self.device());
     const std::optional<sidra_type> bits = bits_of(self.itemsize());
     if (is_sidra(self) && is_index(index) && is_sidra(out) && bits && self.dim() > 0 && self.dim() == index.dim() &&
-        index.numel() > 0 && self.numel() > 0 && out.sizes() == index.sizes()) {
+        index.numel() > 0 && self.numel() > 0 && out.sizes() == index.sizes() &&
+        out.scalar_type() == self.scalar_type()) {
         const int64_t along = at::maybe_wrap_dim(dim, self.dim());
         at::Tensor from = self;
         for (int64_t d = 0; d < self.dim(); ++d) {
@@ -167,7 +169,8 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
                                .longs = "r = select b, p, a; R = select b, q, A",
                                .small = true});
     const DeviceScope scope(self.device());
-    if (is_sidra(self) && is_sidra(mask) && mask.scalar_type() == at::kBool && fits(self.scalar_type(), value)) {
+    if (is_sidra(self) && is_sidra(mask) && mask.scalar_type() == at::kBool && fits(self.scalar_type(), value) &&
+        !overlaps(self, mask)) {
         const at::ScalarType type = self.scalar_type();
         at::TensorIterator iter = at::TensorIteratorConfig()
                                       .check_all_same_dtype(false)
@@ -223,21 +226,24 @@ at::Tensor& triangle(const at::Tensor& self, int64_t diagonal, bool lower, at::T
     const at::Tensor row = at::arange(self.size(-2), options).unsqueeze(1).add(diagonal);
     const at::Tensor column = at::arange(self.size(-1), options);
     const at::Tensor kept = lower ? column.le(row) : column.ge(row);
-    return out.copy_(at::where(kept, self, at::scalar_tensor(0, at::dtype(self.scalar_type()))));
+    const at::Tensor result = at::where(kept, self, at::scalar_tensor(0, at::dtype(self.scalar_type())));
+    at::native::resize_output(out, result.sizes());
+    return out.copy_(result);
 }
-bool is_matrix(const at::Tensor& self, int64_t diagonal) {
-    return is_sidra(self) && type_of(self.scalar_type()) && std::abs(diagonal) < INT32_MAX / 2;
+bool is_matrix(const at::Tensor& self, int64_t diagonal, const at::Tensor& out) {
+    return is_sidra(self) && is_sidra(out) && self.dim() >= 2 && out.scalar_type() == self.scalar_type() &&
+           type_of(self.scalar_type()) && std::abs(diagonal) < INT32_MAX / 2;
 }
 
 at::Tensor& tril_out(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (is_matrix(self, diagonal)) return triangle(self, diagonal, true, out);
+    if (is_matrix(self, diagonal, out)) return triangle(self, diagonal, true, out);
     return SIDRA_FALL_BACK2(tril, out)(self, diagonal, out);
 }
 
 at::Tensor& triu_out(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (is_matrix(self, diagonal)) return triangle(self, diagonal, false, out);
+    if (is_matrix(self, diagonal, out)) return triangle(self, diagonal, false, out);
     return SIDRA_FALL_BACK2(triu, out)(self, diagonal, out);
 }
 

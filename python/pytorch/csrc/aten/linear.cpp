@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // linear, mm, addmm, bmm, baddbmm: crossbars where the second factor stays, the matrix engine otherwise.
+#include <ATen/core/DimVector.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
@@ -14,14 +16,21 @@
 namespace sidra::pytorch {
 namespace {
 
-// Whether two tensors are matrices, or batches of them, that fit each other. PyTorch's own check has seen the shapes
-// only if the caller gave no `out`; where this is false the CPU's operator says what is wrong.
-bool fit(const at::Tensor& a, const at::Tensor& b, int64_t dims) {
-    return a.dim() == dims && b.dim() == dims && a.size(-1) == b.size(-2) && (dims == 2 || a.size(0) == b.size(0)) &&
-           a.scalar_type() == b.scalar_type();
-}
-
 bool here(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) && is_sidra(b) && a.device() == b.device(); }
+
+// Whether two tensors are matrices, or batches of them, that fit each other; `out` then has the shape of their product.
+// PyTorch's own check has seen them only if the caller gave no `out`; where this is false the CPU's operator says what
+// is wrong.
+bool fit(const at::Tensor& a, const at::Tensor& b, int64_t dims, const at::Tensor& out) {
+    const bool fits = here(a, b) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && a.dim() == dims &&
+                      b.dim() == dims && a.size(-1) == b.size(-2) && (dims == 2 || a.size(0) == b.size(0)) &&
+                      a.scalar_type() == b.scalar_type() && a.scalar_type() == out.scalar_type();
+    if (!fits) return false;
+    at::DimVector size(a.sizes());
+    size.back() = b.size(-1);
+    at::native::resize_output(out, size);
+    return true;
+}
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none) {
     const at::Tensor bias = bias_or_none.value_or(at::Tensor());
@@ -61,8 +70,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 
 at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 2)) {
-        out.resize_({self.size(0), other.size(1)});
+    if (fit(self, other, 2, out)) {
         if (out.is_contiguous() && crossbar_product(out, self, other, {})) return out;
         if (digital_product(out, self, other, {})) return out;
     }
@@ -72,9 +80,7 @@ at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& 
 at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other, const at::Scalar& beta,
                       const at::Scalar& alpha, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
-        fit(self, other, 2)) {
-        out.resize_({self.size(0), other.size(1)});
+    if (here(addend, self) && fit(self, other, 2, out)) {
         const bool one = beta.to<double>() == 1 && alpha.to<double>() == 1;
         if (one && addend.dim() == 1 && addend.size(0) == other.size(1) && out.is_contiguous() &&
             crossbar_product(out, self, other, addend))
@@ -86,21 +92,16 @@ at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at
 
 at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 3)) {
-        out.resize_({self.size(0), self.size(1), other.size(2)});
-        if (digital_product(out, self, other, {})) return out;
-    }
+    if (fit(self, other, 3, out) && digital_product(out, self, other, {})) return out;
     return SIDRA_FALL_BACK2(bmm, out)(self, other, out);
 }
 
 at::Tensor& baddbmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other,
                         const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
-        fit(self, other, 3)) {
-        out.resize_({self.size(0), self.size(1), other.size(2)});
-        if (digital_product(out, self, other, addend, beta.to<float>(), alpha.to<float>())) return out;
-    }
+    if (here(addend, self) && fit(self, other, 3, out) &&
+        digital_product(out, self, other, addend, beta.to<float>(), alpha.to<float>()))
+        return out;
     return SIDRA_FALL_BACK2(baddbmm, out)(addend, self, other, beta, alpha, out);
 }
 

@@ -340,7 +340,7 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
                                .small = true});
     if (self.numel() == 0) return self;
     const DeviceScope scope(self.device());
-    if (is_sidra(self) && fits(self.scalar_type(), value)) {
+    if (is_sidra(self) && fits(self.scalar_type(), value) && !overlaps(self, self)) {
         at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
         if (function.run(iter, {&value, 1})) return self;
     }

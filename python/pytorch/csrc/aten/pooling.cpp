@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pooling of images, and its gradients. The chip has the channels of a pixel side by side, so images of another layout
 // are copied.
+#include <ATen/native/Pool.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
@@ -40,13 +41,25 @@ Window window(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef pa
     return made;
 }
 
-// Of images x channels x height x width, or one image without the first dimension, into `out`, whose shape says how
-// many windows there are. False: the chip does not take the type or shape.
-bool pool(const at::Tensor& self, const Window& of, sidra_pool_operation op, const at::Tensor& out) {
-    if (!is_sidra(self) || !is_sidra(out) || self.numel() == 0 || out.numel() == 0 || !type_of(self.scalar_type()))
+std::vector<int64_t> pooled_shape(const at::Tensor& self, const Window& of, bool ceil_mode) {
+    std::vector<int64_t> shape = self.sizes().vec();
+    for (size_t d = 0; d < 2; ++d) {
+        int64_t& extent = shape[shape.size() - 2 + d];
+        extent = at::native::pooling_output_shape(extent, of.kernel[d], of.padding[d], of.stride[d], of.dilation[d],
+                                                  ceil_mode);
+    }
+    return shape;
+}
+
+// Of images x channels x height x width, or one image without the first dimension. False: the chip does not take the
+// type or shape, or `out` is the caller's and has another one than the result.
+bool pool(const at::Tensor& self, const Window& of, bool ceil_mode, sidra_pool_operation op, const at::Tensor& out) {
+    if (!is_sidra(self) || !is_sidra(out) || self.numel() == 0 || out.numel() == 0 || !type_of(self.scalar_type()) ||
+        out.scalar_type() != (op == SIDRA_POOLING_ARGMAX ? at::kLong : self.scalar_type()))
+        return false;
+    if ((self.dim() != 3 && self.dim() != 4) || out.sizes() != at::IntArrayRef(pooled_shape(self, of, ceil_mode)))
         return false;
     const at::Tensor images = self.dim() == 3 ? self.unsqueeze(0) : self, to = out.dim() == 3 ? out.unsqueeze(0) : out;
-    if (images.dim() != 4 || to.dim() != 4) return false;
     const at::Tensor in = images.contiguous(at::MemoryFormat::ChannelsLast);
     const at::ScalarType type = op == SIDRA_POOLING_ARGMAX ? at::kInt : out.scalar_type();
     const at::Tensor pixels = at::empty(to.sizes(), out.options().dtype(type), at::MemoryFormat::ChannelsLast);
@@ -81,7 +94,8 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, at::In
                                                   at::Tensor& places) {
     const DeviceScope scope(self.device());
     const Window of = window(kernel, stride, padding, dilation);
-    if (pool(self, of, SIDRA_POOLING_MAX, out) && pool(self, of, SIDRA_POOLING_ARGMAX, places)) return {out, places};
+    if (pool(self, of, ceil_mode, SIDRA_POOLING_MAX, out) && pool(self, of, ceil_mode, SIDRA_POOLING_ARGMAX, places))
+        return {out, places};
     return SIDRA_FALL_BACK2(max_pool2d_with_indices, out)(self, kernel, stride, padding, dilation, ceil_mode, out,
                                                           places);
 }
@@ -95,7 +109,7 @@ at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at:
     const sidra_pool_operation op =
         count_padding || divisor.has_value() ? SIDRA_POOLING_AVERAGE_ALL : SIDRA_POOLING_AVERAGE;
     const Window of = window(kernel, stride, padding, {});
-    if (takes && pool(self, of, op, out)) {
+    if (takes && pool(self, of, false, op, out)) {
         if (divisor.has_value()) {
             const auto elements = static_cast<double>(of.kernel[0] * of.kernel[1]);
             out.mul_(elements / static_cast<double>(*divisor));
@@ -117,7 +131,7 @@ at::Tensor adaptive_average_pool(const at::Tensor& self, c10::SymIntArrayRef siz
             shape[shape.size() - 1] = wanted[1];
             const at::Tensor out = at::empty(shape, self.options(), self.suggest_memory_format());
             const int64_t kernel[] = {height / wanted[0], width / wanted[1]};
-            if (pool(self, window(kernel, {}, {}, {}), SIDRA_POOLING_AVERAGE, out)) return out;
+            if (pool(self, window(kernel, {}, {}, {}), false, SIDRA_POOLING_AVERAGE, out)) return out;
         }
     }
     return SIDRA_FALL_BACK_SYMINT(_adaptive_avg_pool2d)(self, size);

@@ -145,17 +145,21 @@ Shape dimensions(const at::Tensor& self, at::OptionalIntArrayRef dims) {
     return which;
 }
 
+Shape reduced_shape(const at::Tensor& self, const Shape& along, bool keepdim) {
+    Shape size;
+    for (int64_t d = 0; d < self.dim(); ++d) {
+        const bool reduced = std::ranges::find(along, d) != along.end();
+        if (keepdim || !reduced) size.push_back(reduced ? 1 : self.size(d));
+    }
+    return size;
+}
+
 // False: the CPU has to, also where `out` is the caller's and has another shape.
 bool reduce(Reduction which, const at::Tensor& out, const at::Tensor& self, at::OptionalIntArrayRef dims,
             bool keepdim) {
     if (!is_sidra(out) || !is_sidra(self) || self.numel() == 0 || !type_of(self.scalar_type())) return false;
     const Shape along = dimensions(self, dims);
-    Shape kept = self.sizes().vec(), size;
-    for (const int64_t dim : along) kept[static_cast<size_t>(dim)] = 1;
-    for (int64_t d = 0; d < self.dim(); ++d) {
-        if (keepdim || std::ranges::find(along, d) == along.end()) size.push_back(kept[static_cast<size_t>(d)]);
-    }
-    if (out.sizes() != at::IntArrayRef(size)) return false;
+    if (out.sizes() != at::IntArrayRef(reduced_shape(self, along, keepdim))) return false;
     if (along.size() == static_cast<size_t>(self.dim()) && self.is_contiguous() && out.is_contiguous())
         return reduce_dense(which, out, self);
     at::Tensor to = out, from = self;
@@ -185,7 +189,7 @@ at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool 
     const DeviceScope scope(self.device());
     const bool type = dtype.value_or(self.scalar_type()) == self.scalar_type();
     if (type && reduce(Reduction::kMean, out, self, dims, keepdim)) return out;
-    if (type && is_float(self.scalar_type()) && is_sidra(out)) {
+    if (type && is_float(self.scalar_type()) && is_sidra(out) && is_float(out.scalar_type())) {
         const at::Tensor sums = at::empty(out.sizes(), out.options().dtype(at::kFloat));
         if (reduce(Reduction::kSum, sums, self, dims, keepdim))
             return out.copy_(sums.div_(static_cast<double>(self.numel() / out.numel())));
@@ -266,14 +270,16 @@ TRUTH(any, Reduction::kMax)
 TRUTH(all, Reduction::kMin)
 #undef TRUTH
 
-// The place of the first extreme along one dimension.
+// The place of the first extreme along one dimension, or of all elements. False as above.
 bool place(RowFunction function, const at::Tensor& out, const at::Tensor& self, std::optional<int64_t> dim,
            bool keepdim) {
     if (self.numel() == 0 || self.scalar_type() == at::kLong || self.scalar_type() == at::kBool ||
         out.scalar_type() != at::kLong)
         return false;
+    const Shape dims = dimensions(self, dim ? at::OptionalIntArrayRef(at::IntArrayRef(*dim)) : std::nullopt);
+    if (out.sizes() != at::IntArrayRef(reduced_shape(self, dims, keepdim))) return false;
     if (!dim) {
-        if (!self.is_contiguous() || out.numel() != 1) return false;
+        if (!self.is_contiguous()) return false;
         return run_rows(function, out.view({1}), self.view({-1}), 0);
     }
     const int64_t along = at::maybe_wrap_dim(*dim, self.dim());

@@ -10,7 +10,8 @@
 namespace sidra::pytorch {
 
 std::optional<Rows> rows_along(const at::Tensor& out, const at::Tensor& in, int64_t dim) {
-    if (in.numel() == 0 || out.dim() != in.dim() || !type_of(in.scalar_type()) || !type_of(out.scalar_type()))
+    if (in.numel() == 0 || out.dim() != in.dim() || !type_of(in.scalar_type()) || !type_of(out.scalar_type()) ||
+        overlaps(out, in))
         return std::nullopt;
     if (in.dim() == 0) {
         const Sizes one = {1, 1, 1, 1};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sorting along a dimension, and the largest or smallest elements.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -41,7 +42,7 @@ bool sorted(const at::Tensor& self, int64_t count, int64_t dim, bool descending,
     if (!queued(sidra_sort_async(OnStream(self.device().index(), "sidra::sort"), &call))) return false;
     const auto give = [&](at::Tensor& to, const at::Tensor& from) {
         const at::Tensor shaped = from.movedim(-1, dim);
-        if (to.sizes() != shaped.sizes()) to.resize_(shaped.sizes());
+        at::native::resize_output(to, shaped.sizes());
         to.copy_(shaped);
     };
     give(values, first);
