@@ -122,6 +122,25 @@ Context::Context(Card& card, uint32_t index)
     store();
 }
 
+void Context::set_weights(uint32_t count, uint32_t rows, uint32_t cols) {
+    context_.weights_table = machine_.alloc(count * sizeof(sidra_hw_weights));
+    context_.weights_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        sidra_hw_weights entry{};
+        entry.uid = 70 + i;
+        entry.tiles = machine_.alloc(4, 64);
+        machine_.write(entry.tiles, i, 4);
+        entry.rows = rows;
+        entry.cols = cols;
+        entry.tile_count = 1;
+        entry.encoding = SIDRA_ENCODING_OFFSET;
+        entry.flags =
+            SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
+        machine_.write_bytes(context_.weights_table + i * sizeof entry, &entry, sizeof entry);
+    }
+    store();
+}
+
 void Context::store() {
     machine_.write_bytes(context_.queue_table, &entry_, sizeof entry_);
     machine_.write_bytes(card_.context_table() + index_ * sizeof context_, &context_, sizeof context_);

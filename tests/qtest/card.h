@@ -90,6 +90,8 @@ class Context {
     sidra_hw_queue& entry() { return entry_; }
     sidra_hw_context& context_entry() { return context_; }
     void store();  // both entries
+    // Weights 0 .. count - 1 of one tile each, on the crossbar with the same number; stores.
+    void set_weights(uint32_t count, uint32_t rows, uint32_t cols);
     void reset_queue();
 
    private:

@@ -83,48 +83,24 @@ TEST_F(Iommu, FaultsWhileResettingAndStopping) {
     EXPECT_EQ(card->read32(SIDRA_REG_GENERATION), 30u);
 }
 
-// Guest firmware that does nothing but function-level resets of the card in slot 5, one after the other.
-class ResettingFirmware {
-   public:
-    ResettingFirmware() {
-        constexpr uint32_t kControl =
-            0x80000000u | kSlot5 << 8 | 0x88;  // configuration address of the card's Device Control
-        const std::vector<uint8_t> loop = {
-            0xba,           0xf8,
-            0x0c,  // mov dx, 0xcf8
-            0x66,           0xb8, kControl & 0xff, kControl >> 8 & 0xff, kControl >> 16 & 0xff,
-            kControl >> 24,  // mov eax, kControl
-            0x66,
-            0xef,  // out dx, eax
-            0xba,           0xfc,
-            0x0c,  // mov dx, 0xcfc
-            0xb8,           0x00,
-            0x80,  // mov ax, PCI_EXP_DEVCTL_BCR_FLR
-            0xef,  // out dx, ax
-            0xeb,
-            0xec,  // to the beginning
-        };
-        std::vector<uint8_t> image(65536, 0xf4);
-        std::copy(loop.begin(), loop.end(), image.begin());
-        const uint8_t entry[] = {0xe9, 0x0d, 0x00};  // jmp 0
-        std::copy(std::begin(entry), std::end(entry), image.begin() + 0xfff0);
-        const int fd = mkstemp(name_);
-        EXPECT_EQ(write(fd, image.data(), image.size()), static_cast<ssize_t>(image.size()));
-        close(fd);
-    }
-    ~ResettingFirmware() { unlink(name_); }
-    const char* name() const { return name_; }
-
-   private:
-    char name_[32] = "/tmp/sidra-qtest-XXXXXX";
-};
-
 // While the main loop waits for the executors of a card that is being reset, which need the big lock for each
 // translation, a CPU gets that lock and resets another card.
 TEST_F(Iommu, ResetsOfTwoCardsAtOnce) {
-    const ResettingFirmware firmware;
+    // Function-level resets of the card in slot 5, one after the other.
+    constexpr uint32_t kControl = 0x80000000u | kSlot5 << 8 | 0x88;  // configuration address of its Device Control
+    // clang-format off
+    const Bios bios({
+        0xba, 0xf8, 0x0c,  // mov dx, 0xcf8
+        0x66, 0xb8, kControl & 0xff, kControl >> 8 & 0xff, kControl >> 16 & 0xff, kControl >> 24,  // mov eax, kControl
+        0x66, 0xef,        // out dx, eax
+        0xba, 0xfc, 0x0c,  // mov dx, 0xcfc
+        0xb8, 0x00, 0x80,  // mov ax, PCI_EXP_DEVCTL_BCR_FLR
+        0xef,              // out dx, ax
+        0xeb, 0xec,        // to the beginning
+    });
+    // clang-format on
     machine = std::make_unique<Machine>(std::vector<std::string>{
-        "-accel", "tcg", "-S", "-bios", firmware.name(), "-device", "intel-iommu", "-device",
+        "-accel", "tcg", "-S", "-bios", bios.name(), "-device", "intel-iommu", "-device",
         "sidra,id=card,addr=4.0,profile=small,workers=1", "-device", "sidra,addr=5.0,profile=small,workers=1"});
     card = std::make_unique<Card>(*machine, kSlot4);
     card->enable_pci();

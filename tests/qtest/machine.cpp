@@ -211,7 +211,13 @@ std::string Machine::qmp(const std::string& command) {
     for (;;) {
         std::string answer = qmp_->receive();
         if (answer.find("\"event\"") == std::string::npos) return answer;
+        events_ += answer;
     }
+}
+
+bool Machine::reported(const std::string& event) {
+    qmp(R"({"execute": "query-name"})");
+    return events_.find("\"" + event + "\"") != std::string::npos;
 }
 
 std::string Machine::set_property(const std::string& id, const std::string& name, const std::string& json_value) {
@@ -226,6 +232,18 @@ uint64_t Machine::alloc(uint64_t bytes, uint64_t align) {
     if (next_ > kRamSize) throw std::runtime_error("the machine has no memory left");
     return at;
 }
+
+Bios::Bios(std::vector<uint8_t> code) {
+    constexpr size_t kBytes = 65536, kEntry = 0xfff0;
+    code.resize(kBytes, 0xf4);
+    const uint8_t entry[] = {0xe9, 0x0d, 0x00};  // jmp 0
+    std::copy(std::begin(entry), std::end(entry), code.begin() + kEntry);
+    const int fd = mkstemp(name_);
+    EXPECT_EQ(::write(fd, code.data(), code.size()), static_cast<ssize_t>(code.size()));
+    close(fd);
+}
+
+Bios::~Bios() { unlink(name_); }
 
 bool eventually(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + kPatience;

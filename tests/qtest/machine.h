@@ -57,8 +57,10 @@ class Machine {
     void map_config();  // after a reset of the machine; done by the constructor
     void step_clock(uint64_t ns);
 
-    // The answer to a QMP command, {"return": ...} or {"error": ...}; events in between are dropped.
+    // The answer to a QMP command, {"return": ...} or {"error": ...}.
     std::string qmp(const std::string& command);
+    // Whether QEMU has reported such an event until now.
+    bool reported(const std::string& event);
     // qom-set of a device by id; returns the reply.
     std::string set_property(const std::string& id, const std::string& name, const std::string& json_value);
 
@@ -74,7 +76,22 @@ class Machine {
     pid_t pid_ = -1;
     std::optional<Line> qtest_;
     std::optional<Line> qmp_;
+    std::string events_;
     uint64_t next_ = 16u << 20;
+};
+
+// The firmware of a machine with -accel tcg, as a file for -bios: code that the CPU runs from power-on on, in real
+// mode.
+class Bios {
+   public:
+    explicit Bios(std::vector<uint8_t> code);
+    ~Bios();
+    Bios(const Bios&) = delete;
+    Bios& operator=(const Bios&) = delete;
+    const char* name() const { return name_; }
+
+   private:
+    char name_[32] = "/tmp/sidra-qtest-XXXXXX";
 };
 
 // Whether the condition became true before the timeout.

@@ -54,6 +54,16 @@ class Migrate : public Qtest {
         const std::string end = status("\"completed\"");
         ASSERT_NE(end.find("\"completed\""), std::string::npos) << end;
     }
+    // Cells of kTiles crossbars, from the same data, with random bytes.
+    static constexpr uint32_t kRows = 256, kCols = 256, kCells = kRows * kCols, kTiles = 8;
+    void program(Context& context, uint64_t data, uint64_t data_bus) {
+        context.set_weights(kTiles, kRows, kCols);
+        for (uint64_t at = 0; at < kCells; at += 8) machine->write(data_bus + at, at * 0x9e3779b97f4a7c15, 8);
+        for (uint16_t i = 0; i < kTiles; i++) context.push(chip_test::program(i, 0, kRows, 0, kCols, data, kCols));
+        context.publish();
+        context.doorbell();
+        ASSERT_TRUE(context.wait(kTiles));
+    }
     std::string file_;
 };
 
@@ -119,31 +129,9 @@ TEST_F(Migrate, PendingInterrupt) {
 // Cells cross while the machine runs, which is never stopped explicitly.
 TEST_F(Migrate, CellsCrossWhileTheMachineRuns) {
     Context context(*card, 0);
-    uint64_t table, data_bus, read_bus;
-    constexpr uint32_t kRows = 256, kCols = 256, kTiles = 8;
-    const uint64_t data = context.alloc(kRows * kCols, &data_bus), read = context.alloc(kRows * kCols, &read_bus);
-    context.alloc(4096, &table);
-    sidra_hw_weights entries[kTiles] = {};
-    for (uint32_t i = 0; i < kTiles; i++) {
-        entries[i].uid = 70 + i;
-        entries[i].tiles = table + 2048 + 64 * i;
-        entries[i].rows = kRows;
-        entries[i].cols = kCols;
-        entries[i].tile_count = 1;
-        entries[i].encoding = SIDRA_ENCODING_OFFSET;
-        entries[i].flags =
-            SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
-        machine->write(table + 2048 + 64 * i, i, 4);
-    }
-    machine->write_bytes(table, entries, sizeof entries);
-    context.context_entry().weights_table = table;
-    context.context_entry().weights_count = kTiles;
-    context.store();
-    for (uint64_t at = 0; at < kRows * kCols; at += 8) machine->write(data_bus + at, at * 0x9e3779b97f4a7c15, 8);
-    for (uint16_t i = 0; i < kTiles; i++) context.push(chip_test::program(i, 0, kRows, 0, kCols, data, kCols));
-    context.publish();
-    context.doorbell();
-    ASSERT_TRUE(context.wait(kTiles));
+    uint64_t data_bus, read_bus;
+    const uint64_t data = context.alloc(kCells, &data_bus), read = context.alloc(kCells, &read_bus);
+    program(context, data, data_bus);
     save();
     std::ifstream stream(file_, std::ios::binary);
     const std::string saved{std::istreambuf_iterator<char>(stream), {}};
@@ -155,42 +143,22 @@ TEST_F(Migrate, CellsCrossWhileTheMachineRuns) {
     machine->qmp(R"({"execute": "cont"})");
     context.submit({chip_test::readback(kTiles - 1, 0, kRows, 0, kCols, read, kCols)});
     ASSERT_TRUE(context.wait(kTiles + 1));
-    EXPECT_TRUE(machine->read_bytes(read_bus, kRows * kCols) == machine->read_bytes(data_bus, kRows * kCols));
+    EXPECT_TRUE(machine->read_bytes(read_bus, kCells) == machine->read_bytes(data_bus, kCells));
     // The second migration sends what the first one has loaded.
     save();
     go_on();
     machine->qmp(R"({"execute": "cont"})");
     context.submit({chip_test::readback(0, 0, kRows, 0, kCols, read, kCols)});
     ASSERT_TRUE(context.wait(kTiles + 2));
-    EXPECT_TRUE(machine->read_bytes(read_bus, kRows * kCols) == machine->read_bytes(data_bus, kRows * kCols));
+    EXPECT_TRUE(machine->read_bytes(read_bus, kCells) == machine->read_bytes(data_bus, kCells));
 }
 
 // The machine is stopped in the middle of a slice that ends with an interrupt. From then until everything is saved the
 // main loop does not run.
 TEST_F(Migrate, InterruptAtTheEndOfTheLastSlice) {
     Context context(*card, 0);
-    uint64_t weights_bus, table;
-    const uint64_t weights = context.alloc(4096, &weights_bus), out = context.alloc(4096);
-    context.alloc(4096, &table);
-    sidra_hw_weights entry{};
-    entry.uid = 77;
-    entry.tiles = table + 2048;  // crossbar 0
-    entry.rows = entry.cols = 32;
-    entry.tile_count = 1;
-    entry.encoding = SIDRA_ENCODING_OFFSET;
-    entry.flags = SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM;
-    machine->write_bytes(table, &entry, sizeof entry);
-    context.context_entry().weights_table = table;
-    context.context_entry().weights_count = 1;
-    context.store();
-    context.submit({chip_test::program(0, 0, 32, 0, 32, weights, 32)});
-    ASSERT_TRUE(context.wait(1));
-    // Three vectors take three seconds. Saving takes a small part of that.
-    ASSERT_NE(machine->set_property("card", "slow-tile-ns", "1000000000").find("return"), std::string::npos);
     context.arm(3);
-    const uint64_t a = context.alloc(1 << 20), b = context.alloc(1 << 20);
-    context.submit({copy(b, a, 1 << 20), chip_test::mvm(0, SIDRA_TYPE_U8, SIDRA_TYPE_S32, 3, weights, 32, out, 128)});
-    ASSERT_TRUE(context.wait(2)) << "the product is next in the same slice";
+    begin_long_slice(context, 1000000000);  // saving takes a small part of that
     save();
     EXPECT_EQ(context.state().timeline, 3u);
     go_on();

@@ -132,39 +132,65 @@ TEST_F(Pci, DevicesDoNotShareAnything) {
 
 // Surprise removal from a root port by native hotplug, while a queue runs.
 TEST_F(Pci, RemovedUnderLoad) {
-    machine = std::make_unique<Machine>(std::vector<std::string>{
-        "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", "-device",
-        "pcie-root-port,id=rp,addr=6.0,chassis=1,slot=1", "-device", "sidra,id=hot,bus=rp,profile=small,executors=2"});
-    constexpr unsigned kPort = 6 << 3;
-    machine->set_config(kPort, PCI_PRIMARY_BUS, 0x00010100, 4);
-    machine->set_config(kPort, PCI_MEMORY_BASE, 0xc3f0c000 & 0xfff0fff0, 4);
-    machine->set_config(kPort, PCI_PREF_MEMORY_BASE, 0xd0f0d000 & 0xfff0fff0, 4);
-    machine->set_config(kPort, PCI_COMMAND, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER, 2);
-    Card hot(*machine, 0, 0, 1);
-    ASSERT_EQ(hot.config(PCI_VENDOR_ID, 2), SIDRA_PCI_VENDOR_ID);
-    hot.enable_pci();
-    hot.bring_up();
-    Context context(hot, 0);
+    start_behind_port();
+    card->enable_pci();
+    card->bring_up();
+    Context context(*card, 0);
     const uint64_t bytes = 1 << 20, a = context.alloc(bytes), b = context.alloc(bytes);
     for (int i = 0; i < 60; i++) context.push(chip_test::copy(b, a, bytes));
     context.publish();
     context.doorbell();
     ASSERT_TRUE(context.wait(1));
-    // Power indicator and power controller off: the port releases the card.
-    unsigned express = 0;
-    for (unsigned at = machine->config(kPort, PCI_CAPABILITY_LIST, 1); at != 0; at = machine->config(kPort, at + 1, 1))
-        if (machine->config(kPort, at, 1) == PCI_CAP_ID_EXP) express = at;
-    ASSERT_NE(express, 0u);
-    machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_ON, 2);
-    machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_OFF | PCI_EXP_SLTCTL_PWR_OFF, 2);
-    EXPECT_EQ(hot.config(PCI_VENDOR_ID, 2), 0xffffu);
+    power_off();
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 2), 0xffffu);
     const uint64_t timeline = context.state().timeline;
     EXPECT_NE(
-        machine->qmp(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/hot", "property": "seed"}})")
+        machine->qmp(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/card", "property": "seed"}})")
             .find("error"),
         std::string::npos);
-    EXPECT_EQ(machine->read(hot.bar0() + SIDRA_REG_ID, 4), 0u);
+    EXPECT_EQ(machine->read(card->bar0() + SIDRA_REG_ID, 4), 0u);
     EXPECT_EQ(context.state().timeline, timeline);
+}
+
+// When the card is removed, which takes as long as a slice, a CPU has begun a write to a register, and waits for its
+// turn.
+TEST_F(Pci, RemovedWhileACpuWrites) {
+    constexpr uint64_t kWhere = 0x1000;  // the address of the register
+    std::vector<uint8_t> code = {
+        0xfa,                                            // cli
+        0x2e, 0x66, 0x0f, 0x01, 0x16, 0x38, 0x00,        // lgdt cs:[0x38]
+        0x0f, 0x20, 0xc0,                                // mov eax, cr0
+        0x0c, 0x01,                                      // or al, 1
+        0x0f, 0x22, 0xc0,                                // mov cr0, eax
+        0x66, 0xea, 0x18, 0x00, 0xff, 0xff, 0x08, 0x00,  // jmp 8:0xffff0018, the next instruction
+        0x66, 0xb8, 0x10, 0x00,                          // mov ax, 0x10
+        0x8e, 0xd8,                                      // mov ds, ax
+        0xb8, 0x01, 0x00, 0x00, 0x00,                    // mov eax, 1
+        0x8b, 0x3d, 0x00, 0x10, 0x00, 0x00,              // mov edi, [kWhere]
+        0x85, 0xff,                                      // test edi, edi
+        0x74, 0xf6,                                      // jz to mov edi
+        0x89, 0x07,                                      // mov [edi], eax
+        0xeb, 0xf2,                                      // jmp to mov edi
+    };
+    code.resize(0x38);
+    code.insert(code.end(), {0x17, 0x00, 0x40, 0x00, 0xff, 0xff, 0x00, 0x00});  // size and address of the segments:
+    code.insert(code.end(), {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00});
+    code.insert(code.end(), {0xff, 0xff, 0x00, 0x00, 0x00, 0x9a, 0xcf, 0x00});  // all of memory as code
+    code.insert(code.end(), {0xff, 0xff, 0x00, 0x00, 0x00, 0x92, 0xcf, 0x00});  // and as data
+    const Bios bios(code);
+    for (int round = 0; round < 5; round++) {
+        start_behind_port({"-accel", "tcg", "-S", "-bios", bios.name()});
+        card->enable_pci();
+        card->bring_up();
+        machine->qmp(R"({"execute": "cont"})");
+        machine->write(kWhere, card->bar0() + SIDRA_REG_TEST_IRQ, 4);
+        ASSERT_TRUE(card->wait_msix(1));
+        Context context(*card, 0);
+        begin_long_slice(context, 50000000);
+        power_off();
+        EXPECT_EQ(card->config(PCI_VENDOR_ID, 2), 0xffffu);
+        machine->qmp(R"({"execute": "stop"})");
+    }
 }
 
 TEST_F(Pci, PropertiesSayWhatIsWrong) {

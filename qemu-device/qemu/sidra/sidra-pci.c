@@ -334,10 +334,12 @@ fail_chip:
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
     sidra_chip_end_trace(s->chip);
-    qemu_bh_delete(s->msix_bh);
 }
 
-/* The chip itself is destroyed in finalize: until then BAR2 may still be referenced. */
+/*
+ * The chip itself, and what it calls, are destroyed in finalize: until then BAR2 may still be referenced, and CPUs that
+ * were about to access a register when the device was unplugged do so.
+ */
 static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
@@ -348,7 +350,6 @@ static void sidra_exit(PCIDevice *pci)
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
     sidra_chip_end_trace(s->chip);
-    qemu_bh_delete(s->msix_bh);
     sidra_msix_exit(s);
     pcie_aer_exit(pci);
     pcie_cap_exit(pci);
@@ -361,8 +362,11 @@ static void sidra_init(Object *obj)
 
 static void sidra_finalize(Object *obj)
 {
-    sidra_chip_destroy(SIDRA(obj)->chip);
-    sidra_executors_finalize(SIDRA(obj));
+    SidraState *s = SIDRA(obj);
+
+    sidra_chip_destroy(s->chip);
+    g_clear_pointer(&s->msix_bh, qemu_bh_delete);
+    sidra_executors_finalize(s);
 }
 
 /* ---- Properties ---- */
