@@ -150,6 +150,30 @@ TEST_F(Pci, RemovedUnderLoad) {
         std::string::npos);
     EXPECT_EQ(machine->read(card->bar0() + SIDRA_REG_ID, 4), 0u);
     EXPECT_EQ(context.state().timeline, timeline);
+    EXPECT_TRUE(eventually([&] { return machine->reported("DEVICE_DELETED"); })) << "the card stays in memory";
+}
+
+// A card is removed while another one computes with its memory: then that one has the last reference to it.
+TEST_F(Pci, RemovedWhileAnotherCardUsesItsMemory) {
+    start_behind_port({"-device", "sidra,id=other,addr=4.0,profile=small,workers=2"});
+    card->enable_pci();
+    Card other(*machine, kSlot4, 2);
+    other.enable_pci();
+    other.bring_up();
+    Context context(other, 0);
+    constexpr uint64_t kTheirs = 0x50000000;
+    for (uint64_t page = 0; page < 4; page++) context.map(kTheirs + page * 4096, card->bar2() + page * 4096);
+    context.set_weights(1, 32, 32);
+    context.submit({chip_test::program(0, 0, 32, 0, 32, kTheirs, 32)});
+    ASSERT_TRUE(context.wait(1));
+    ASSERT_NE(machine->set_property("other", "slow-tile-ns", "200000000").find("return"), std::string::npos);
+    const uint64_t a = context.alloc(1 << 20), b = context.alloc(1 << 20);
+    context.submit({chip_test::copy(b, a, 1 << 20),
+                    chip_test::mvm(0, SIDRA_TYPE_U8, SIDRA_TYPE_S32, 3, kTheirs, 32, kTheirs + 8192, 128)});
+    ASSERT_TRUE(context.wait(2)) << "the product is next in the same slice";
+    power_off();
+    EXPECT_TRUE(eventually([&] { return machine->reported("DEVICE_DELETED"); })) << "the card stays in memory";
+    EXPECT_EQ(other.read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
 }
 
 // When the card is removed, which takes as long as a slice, a CPU has begun a write to a register, and waits for its

@@ -78,12 +78,29 @@ void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write)
     return pointer;
 }
 
+static void sidra_unref_device(void *device)
+{
+    object_unref(OBJECT(device));
+}
+
+/*
+ * A mapping may be the last reference to a device: another card that has been unplugged meanwhile. Freeing it requires
+ * the big lock, so the main loop does that.
+ */
 void sidra_dma_unmap(void *self, void *pointer, uint64_t length, bool write)
 {
     SidraState *s = self;
+    ram_addr_t offset;
+    DeviceState *device = memory_region_from_host(pointer, &offset)->dev;
 
+    if (device) {
+        object_ref(OBJECT(device));
+    }
     dma_memory_unmap(pci_get_address_space(PCI_DEVICE(s)), pointer, length,
                      write ? DMA_DIRECTION_FROM_DEVICE : DMA_DIRECTION_TO_DEVICE, length);
+    if (device) {
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), sidra_unref_device, device);
+    }
 }
 
 static uint64_t *sidra_map_word(SidraState *s, uint64_t bus, bool write)

@@ -86,6 +86,14 @@ static void sidra_lost_init(SidraState *s, unsigned number, MemoryRegion *bar)
     memory_region_add_subregion_overlap(bar, 0, region, 1);
 }
 
+/* A region in another one holds a reference to the device. */
+static void sidra_regions_exit(SidraState *s)
+{
+    memory_region_del_subregion(&s->l3, &s->lost_bar[1]);
+    memory_region_del_subregion(&s->bar0, &s->lost_bar[0]);
+    memory_region_del_subregion(&s->bar0, &s->registers);
+}
+
 /*
  * When the link comes back, bus mastering is off, as after any link reset: the chip's work refers to memory that the
  * driver has freed.
@@ -311,14 +319,14 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     pci_register_bar(pci, SIDRA_BAR_L3,
                      PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH, &s->l3);
 
+    sidra_lost_init(s, 0, &s->bar0);
+    sidra_lost_init(s, 1, &s->l3);
     if (!sidra_capabilities_init(pci, errp)) {
-        goto fail_chip;
+        goto fail_regions;
     }
     if (!sidra_msix_init(s, errp)) {
         goto fail_capabilities;
     }
-    sidra_lost_init(s, 0, &s->bar0);
-    sidra_lost_init(s, 1, &s->l3);
     s->pristine = true;
     sidra_executors_start(s);
     sidra_precopy_init(s);
@@ -329,6 +337,8 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
 fail_capabilities:
     pcie_aer_exit(pci);
     pcie_cap_exit(pci);
+fail_regions:
+    sidra_regions_exit(s);
 fail_chip:
     sidra_chip_gdb_close(s->chip); /* its thread kicks executors */
     sidra_executors_exit(s);
@@ -353,6 +363,7 @@ static void sidra_exit(PCIDevice *pci)
     sidra_msix_exit(s);
     pcie_aer_exit(pci);
     pcie_cap_exit(pci);
+    sidra_regions_exit(s);
 }
 
 static void sidra_init(Object *obj)
