@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A machine saved to a file in mid-work, and another one that continues from it.
 #include <linux/pci_regs.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -151,6 +153,45 @@ TEST_F(Migrate, CellsCrossWhileTheMachineRuns) {
     context.submit({chip_test::readback(0, 0, kRows, 0, kCols, read, kCols)});
     ASSERT_TRUE(context.wait(kTiles + 2));
     EXPECT_TRUE(machine->read_bytes(read_bus, kCells) == machine->read_bytes(data_bus, kCells));
+}
+
+// The destination takes nothing more while the cells cross, and the guest releases the card meanwhile.
+TEST_F(Migrate, CardIsRemovedWhileItsCellsCross) {
+    start_behind_port();
+    card->enable_pci();
+    card->bring_up();
+    Context context(*card, 0);
+    uint64_t data_bus;
+    const uint64_t data = context.alloc(kCells, &data_bus);
+    program(context, data, data_bus);
+    unlink(file_.c_str());
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    file_.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(listener, 1), 0);
+    const std::string answer = machine->qmp(R"({"execute": "migrate", "arguments": {"uri": "unix:)" + file_ + R"("}})");
+    ASSERT_EQ(answer.find("\"error\""), std::string::npos) << answer;
+    const int destination = accept(listener, nullptr, nullptr);
+    close(listener);
+    ASSERT_GE(destination, 0);
+    std::string stream;
+    const auto receive = [&] {
+        char some[4096];
+        const ssize_t count = recv(destination, some, sizeof some, 0);
+        if (count > 0) stream.append(some, static_cast<size_t>(count));
+        return count > 0;
+    };
+    while (stream.find("SDPC") == std::string::npos) ASSERT_TRUE(receive());
+    power_off();
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 2), 0xffffu);
+    EXPECT_FALSE(machine->reported("DEVICE_DELETED")) << "its cells are being saved";
+    while (receive()) {
+    }
+    close(destination);
+    const std::string end = status("\"completed\"");
+    EXPECT_NE(end.find("\"completed\""), std::string::npos) << end;
+    EXPECT_TRUE(eventually([&] { return machine->reported("DEVICE_DELETED"); })) << "the card stays in memory";
 }
 
 // The machine is stopped in the middle of a slice that ends with an interrupt. From then until everything is saved the

@@ -7,6 +7,7 @@
  */
 #include "qemu/osdep.h"
 #include "hw/vmstate-if.h"
+#include "migration/misc.h"
 #include "migration/qemu-file-types.h"
 #include "migration/register.h"
 #include "migration/vmstate.h"
@@ -19,8 +20,6 @@ static int sidra_precopy_setup(QEMUFile *f, void *opaque, Error **errp)
 {
     SidraState *s = opaque;
 
-    /* The guest may complete an earlier request to unplug the card: the chip stays until the migration has ended. */
-    object_ref(OBJECT(s));
     s->saving = true;
     sidra_chip_precopy_begin(s->chip);
     qemu_put_byte(f, 0);
@@ -34,8 +33,15 @@ static void sidra_precopy_cleanup(void *opaque)
     if (s->saving) { /* else setup was not called */
         s->saving = false;
         sidra_chip_precopy_end(s->chip);
-        object_unref(OBJECT(s));
     }
+}
+
+/* The cells of a card that has been unplugged meanwhile are of no use. */
+static bool sidra_precopy_active(void *opaque)
+{
+    SidraState *s = opaque;
+
+    return !(qatomic_read(&s->hold) & SIDRA_HOLD_EXIT);
 }
 
 static void sidra_precopy_pending(void *opaque, uint64_t *must_precopy, uint64_t *can_postcopy)
@@ -100,6 +106,7 @@ static int sidra_precopy_load_cleanup(void *opaque)
 static const SaveVMHandlers sidra_precopy_handlers = {
     .save_setup = sidra_precopy_setup,
     .save_cleanup = sidra_precopy_cleanup,
+    .is_active = sidra_precopy_active,
     .state_pending_estimate = sidra_precopy_pending,
     .state_pending_exact = sidra_precopy_pending,
     .save_live_iterate = sidra_precopy_iterate,
@@ -112,13 +119,38 @@ static const SaveVMHandlers sidra_precopy_handlers = {
 
 void sidra_precopy_init(SidraState *s)
 {
-    g_autofree char *path = vmstate_if_get_id(VMSTATE_IF(s)); /* tells this card from others, as unregister_savevm() does */
-    g_autofree char *name = path ? g_strdup_printf("%s/" SIDRA_CELLS, path) : g_strdup(SIDRA_CELLS);
+    g_autofree char *path = vmstate_if_get_id(VMSTATE_IF(s)); /* tells this card from others */
 
-    register_savevm_live(name, VMSTATE_INSTANCE_ID_ANY, 1, &sidra_precopy_handlers, s);
+    s->cells = path ? g_strdup_printf("%s/" SIDRA_CELLS, path) : g_strdup(SIDRA_CELLS);
+    register_savevm_live(s->cells, VMSTATE_INSTANCE_ID_ANY, 1, &sidra_precopy_handlers, s);
 }
 
+static void sidra_precopy_unregister(SidraState *s)
+{
+    unregister_savevm(NULL, s->cells, s);
+    g_clear_pointer(&s->cells, g_free);
+}
+
+static int sidra_precopy_ended(NotifierWithReturn *notifier, MigrationEvent *event, Error **errp)
+{
+    SidraState *s = container_of(notifier, SidraState, migration_end);
+
+    migration_remove_notifier(notifier);
+    sidra_precopy_unregister(s);
+    object_unref(OBJECT(s));
+    return 0;
+}
+
+/*
+ * The guest may complete an earlier request to unplug the card while a migration runs. That walks the handlers without
+ * the big lock, and may be in the middle of ours for long. So they stay registered, and the chip exists, until it ends.
+ */
 void sidra_precopy_exit(SidraState *s)
 {
-    unregister_savevm(VMSTATE_IF(s), SIDRA_CELLS, s);
+    if (s->saving) {
+        object_ref(OBJECT(s));
+        migration_add_notifier(&s->migration_end, sidra_precopy_ended);
+    } else {
+        sidra_precopy_unregister(s);
+    }
 }

@@ -49,7 +49,6 @@ struct SidraState {
     MemoryRegion l3;
     MemoryRegion lost_bar[2];   /* cover both BARs while the link is lost */
     bool pristine;              /* no access since the device was powered on */
-    bool saving;                /* from the setup of a migration's cells until their cleanup */
     Notifier end;               /* at the end of QEMU, which does not unplug devices */
 
     /* Properties. */
@@ -86,6 +85,11 @@ struct SidraState {
     uint64_t knob[SIDRA_KNOB_COUNT];
     uint32_t knobs_set;         /* one bit per knob */
     bool link_lost;
+
+    /* sidra-precopy.c */
+    char *cells;                /* their name in a migration's stream */
+    bool saving;                /* from the setup of a migration's cells until their cleanup */
+    NotifierWithReturn migration_end;   /* of a card that is unplugged while saving */
 };
 
 /* Name of the device in trace events and messages. */
