@@ -127,5 +127,41 @@ TEST_F(Iommu, ResetsOfTwoCardsAtOnce) {
     machine->qmp(R"({"execute": "stop"})");
 }
 
+// A CPU removes the card during a long slice, for which it waits without the big lock. Until it goes on, the card must
+// not be removed once more.
+TEST_F(Iommu, RemovedWhileBeingRemoved) {
+    constexpr uint64_t kWhere = 0x1000;  // the configuration address of Slot Control
+    // clang-format off
+    const Bios bios({
+        0x66, 0xa1, kWhere & 0xff, kWhere >> 8,    // mov eax, [kWhere]
+        0x66, 0x85, 0xc0,                          // test eax, eax
+        0x74, 0xf7,                                // jz to the beginning
+        0xba, 0xf8, 0x0c,                          // mov dx, 0xcf8
+        0x66, 0xef,                                // out dx, eax
+        0xba, 0xfc, 0x0c,                          // mov dx, 0xcfc
+        0xb8, kPowerOff & 0xff, kPowerOff >> 8,    // mov ax, kPowerOff
+        0xef,                                      // out dx, ax
+        0xf4,                                      // hlt
+    });
+    // clang-format on
+    start_behind_port({"-accel", "tcg", "-S", "-bios", bios.name(), "-device", "intel-iommu"});
+    card->enable_pci();
+    card->bring_up();
+    machine->qmp(R"({"execute": "cont"})");
+    Context context(*card, 0);
+    begin_long_slice(context, 1000000000);
+    machine->write(kWhere, 0x80000000u | kPort << 8 | slot_control, 4);
+    const auto realized = [&] {
+        return machine->qmp(
+            R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/card", "property": "realized"}})");
+    };
+    ASSERT_TRUE(eventually([&] { return realized().find("true") == std::string::npos; }));
+    const std::string answer = machine->qmp(R"({"execute": "device_del", "arguments": {"id": "card"}})");
+    EXPECT_TRUE(answer.find("is being removed") != std::string::npos || answer.find("not found") != std::string::npos)
+        << answer;
+    EXPECT_TRUE(eventually([&] { return machine->reported("DEVICE_DELETED"); }));
+    machine->qmp(R"({"execute": "stop"})");
+}
+
 }  // namespace
 }  // namespace sidra::qtest

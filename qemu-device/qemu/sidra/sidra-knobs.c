@@ -58,11 +58,12 @@ static void sidra_knob_set(Object *obj, Visitor *v, const char *name, void *opaq
     } else if (!visit_type_uint64(v, name, &value, errp)) {
         return;
     }
-    if (s->chip && !sidra_knob_turn(s, knob, value, errp)) {
-        return;
+    object_ref(obj); /* while executors are waited for, a CPU may remove the card */
+    if (!s->chip || sidra_knob_turn(s, knob, value, errp)) {
+        s->knob[knob] = value;
+        s->knobs_set |= 1u << knob;
     }
-    s->knob[knob] = value;
-    s->knobs_set |= 1u << knob;
+    object_unref(obj);
 }
 
 /* Applies the knobs that were set before the chip existed. */

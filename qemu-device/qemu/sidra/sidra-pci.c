@@ -353,11 +353,20 @@ fail_chip:
 static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
+    Error *removed = NULL;
 
     qemu_remove_exit_notifier(&s->end);
     sidra_precopy_exit(s);
     sidra_chip_gdb_close(s->chip);
+    /*
+     * This may release the big lock, even on a CPU in the middle of an access: what executors have begun must end while
+     * there is a bus. A device_del in the meantime would take the card off the bus.
+     */
+    error_setg(&removed, "%s: is being removed", sidra_name(s));
+    qdev_add_unplug_blocker(DEVICE(s), removed);
     sidra_executors_exit(s);
+    qdev_del_unplug_blocker(DEVICE(s), removed);
+    error_free(removed);
     sidra_chip_close_state_file(s->chip);
     sidra_chip_end_trace(s->chip);
     sidra_msix_exit(s);
