@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
+#include <exception>
 
 namespace sidra::chip {
 namespace {
@@ -445,7 +445,7 @@ void StateFile::compact_soon_locked() {
     try {
         if (compactor_.joinable()) compactor_.join();  // it has finished its work
         compactor_ = std::thread([this] { compact(); });
-    } catch (const std::system_error&) {  // no thread available: try later
+    } catch (const std::exception&) {  // no thread or no memory for one: try later
         compacting_ = false;
         compact_above_ = tail_ + limits_.in_use;
     }
