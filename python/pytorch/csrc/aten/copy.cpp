@@ -6,8 +6,6 @@
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
-#include <mutex>
-
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "profiler/profile.h"
@@ -63,9 +61,6 @@ bool copy_to_another_chip(const at::Tensor& from, const at::Tensor& to) {
         parcel._set_conj(to.is_conj());
         parcel._set_neg(to.is_neg());
         if (!copy_on_chip(from, parcel)) return false;
-        // Two copies that get their places in both streams in different orders would wait for each other.
-        static std::mutex one_at_a_time;
-        const std::lock_guard guard(one_at_a_time);
         check(source.wait_for(current, copying));
         check(sidra_copy_peer_async(current_stream(to.device().index()), place_of(landing), source.stream(copying),
                                     place_of(parcel), parcel.nbytes()));
