@@ -3,6 +3,7 @@
 #ifndef __SIDRA_VM_H__
 #define __SIDRA_VM_H__
 
+#include <linux/bits.h>
 #include <linux/cleanup.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -14,7 +15,7 @@
 #include "sidra_range.h"
 
 /* For an address space: so many are dropped in less than a second, in which others may wait. */
-#define SIDRA_BINDINGS_MAX	(1u << 20)
+#define SIDRA_BINDINGS_MAX	BIT(20)
 
 struct drm_gem_object;
 struct sidra_device;
