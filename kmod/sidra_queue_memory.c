@@ -111,6 +111,8 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 	/* Read by the chip */
 	smp_store_release(sidra_queue_index(queue), cpu_to_le64(start));
 	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired, start);
+	/* Who reads the record meanwhile looks again whether the queue is stopped */
+	smp_wmb();
 	memset(&state->fault, 0, sizeof(state->fault));
 	WRITE_ONCE(state->parked, 0);
 }

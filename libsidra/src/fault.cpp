@@ -76,9 +76,7 @@ std::string describe_cause(const sidra_fault_info& info) {
 
 }  // namespace
 
-sidra_fault fault_of(const Queue& queue) {
-    return Queue::stopped(queue.run_state()) ? queue.state->fault : sidra_fault{};
-}
+sidra_fault fault_of(const Queue& queue) { return load_fault(*queue.state); }
 
 EpochRoot fault_root(const Queue& queue, const sidra_fault& fault) {
     if (fault.cause != SIDRA_FAULT_PRODUCER) return {queue.stream_id, false, fault.sequence, fault.cause};

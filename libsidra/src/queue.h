@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "context.h"
+#include "fault_record.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
 #include "status.h"
@@ -77,7 +78,7 @@ class Queue {
     }
 
     // The page's fault record if the queue has faulted. The stream's lock is held.
-    sidra_fault fault_record() const { return run_state() == SIDRA_QUEUE_FAULTED ? state->fault : sidra_fault{}; }
+    sidra_fault fault_record() const { return run_state() == SIDRA_QUEUE_FAULTED ? load_fault(*state) : sidra_fault{}; }
     // end_epoch(): packets that are queued and not retired were dropped. begin_epoch(): after a reset.
     void end_epoch(Epoch::End how, uint64_t retired, const sidra_fault& fault) { epoch->end(how, retired, fault); }
     void begin_epoch(uint32_t epoch_number) {

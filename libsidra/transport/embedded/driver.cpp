@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "fault_record.h"
 #include "futex.h"
 
 namespace sidra::embedded {
@@ -229,7 +230,7 @@ void Driver::stop(Context& context, Queue& queue, sidra_queue_run_state run_stat
         fault.context = context.slot;
         fault.queue = queue.number;
         fault.cause = cause;
-        state.fault = fault;
+        store_fault(state, fault);
     }
     std::atomic_ref<uint32_t>(state.run_state).store(run_state, std::memory_order_release);
     host_.interrupts().wake_all(queue.point);

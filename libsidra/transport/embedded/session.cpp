@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fault_record.h"
 #include "futex.h"
 
 namespace sidra::embedded {
@@ -325,8 +326,7 @@ void keep_later(sidra_fault& latest, const sidra_fault& fault) {
 
 sidra_fault Session::latest_fault(const Context& context) {
     sidra_fault latest = context.fault;
-    for (const auto& [number, queue] : context.queues)
-        if (queue->point.stopped()) keep_later(latest, queue->state->state()->fault);
+    for (const auto& [number, queue] : context.queues) keep_later(latest, load_fault(*queue->state->state()));
     return latest;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "fault_record.h"
 #include "session.h"
 #include "user_memory.h"
 
@@ -119,6 +120,8 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
     // The chip has forgotten the queue: the driver may write the state page until the chip loads the queue again.
     remember_fault(*context, *queue);
     sidra_queue_state& state = *queue->state->state();
+    // Before the epoch: whoever sees that may wait for its points, which will be reached.
+    std::atomic_ref<uint32_t>(state.run_state).store(SIDRA_QUEUE_IDLE, std::memory_order_relaxed);
     uint64_t start = queue->load_write_index();
     const uint64_t retired = queue->point.timeline();
     if (queue->kind == SIDRA_QUEUE_USER && start - retired > queue->capacity())
@@ -126,9 +129,8 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
     queue->store_write_index(start);
     queue->point.begin_epoch(context->take_epoch(), start);
     driver_->host().interrupts().wake_all(queue->point);
-    state.fault = {};
+    store_fault(state, {});
     std::atomic_ref<uint32_t>(state.parked).store(0, std::memory_order_relaxed);
-    std::atomic_ref<uint32_t>(state.run_state).store(SIDRA_QUEUE_IDLE, std::memory_order_release);
     driver_->install_queue(*context, *queue, start);
     driver_->host().doorbell(SIDRA_DOORBELL(context->slot, queue->number));  // the chip publishes the new position
     a.epoch = queue->point.epoch();
@@ -155,7 +157,7 @@ int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
     a.priority = queue->priority;
     a.queue_flags = queue->layout.has_reports() ? SIDRA_QUEUE_REPORTS : 0;
     a.submitted = queue->load_write_index();
-    if (queue->point.stopped()) a.fault = state.fault;
+    a.fault = load_fault(state);
     return 0;
 }
 

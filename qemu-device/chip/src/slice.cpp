@@ -664,7 +664,11 @@ Slice::Step Slice::fault(const Fault& fault) {
     publish();
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
     if (chip_.knobs.lies(SIDRA_LIE_FAULT_RECORD)) std::memset(&record, 0xff, sizeof record);
-    std::memcpy(&state_->fault, &record, sizeof record);
+    // By words: somebody may still be reading the record of the epoch before.
+    using Word [[gnu::may_alias]] = uint64_t;
+    for (size_t i = 0; i < sizeof record / sizeof(Word); i++)
+        __atomic_store_n(reinterpret_cast<Word*>(&state_->fault) + i, reinterpret_cast<Word*>(&record)[i],
+                         __ATOMIC_RELAXED);
     chip_.counters.faults.fetch_add(1, std::memory_order_relaxed);  // first, as in publish()
     __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
     end_epoch(root);
