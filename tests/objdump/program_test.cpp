@@ -244,7 +244,8 @@ TEST_F(ObjdumpProgram, HostileCallsAreShown) {
     shown([&](fb::ModelT& m) { vector(m).operands.clear(); }, "the chip refuses its program");
     shown([&](fb::ModelT& m) { m.programs[2]->code.assign(16 * 1000, 0xff); }, "the chip refuses its program");
     shown([&](fb::ModelT& m) { m.programs[0]->prologue = UINT32_MAX; }, "the chip refuses its program");
-    shown([&](fb::ModelT& m) { m.variants[0]->work = UINT64_MAX; }, "its memory is larger than that of a chip");
+    shown([&](fb::ModelT& m) { m.variants[0]->work = (uint64_t{1} << 39) - 1; },
+          "its memory is larger than that of a chip");
     shown([&](fb::ModelT& m) { vector(m).operands[1]->at = std::make_unique<fb::Place>(constant(0)); }, "");
     // Matrices that no chip has room for.
     Perceptron network({2}, 1);
