@@ -118,7 +118,7 @@ static void sidra_bo_undo_mapping(struct sidra_device *sdev, struct sidra_bo *bo
 
 	if (attach) {
 		bo->exporter = attach->dmabuf;
-		/* Now it is freed like one without pages. PRIME_HANDLE_TO_FD reads it, so locked */
+		/* PRIME_HANDLE_TO_FD reads it. Without one, no pages are freed with the buffer */
 		scoped_guard(mutex, &obj->dev->object_name_lock)
 			obj->import_attach = NULL;
 		dma_resv_lock(bo->exporter->resv, NULL);

@@ -7,9 +7,9 @@
 
 #include "fault.h"
 #include "graph.h"
-#include "launches.h"
 #include "memory.h"
 #include "submit.h"
+#include "uses.h"
 
 namespace sidra {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 struct Version {
     std::unique_ptr<DeviceMemory> commands;      // packets, then operands
     std::vector<std::shared_ptr<Staging>> kept;  // data that its operations use
-    Launches launches;
+    Uses launches;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "handle.h"
 #include "memory.h"
 #include "queue.h"
+#include "uses.h"
 #include "weights_values.h"
 
 namespace sidra {
@@ -51,8 +52,7 @@ struct sidra_weights : sidra::Handle {
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
     bool queueing = false;                    // a call is queueing the programming
     sidra::Point program_point;               // end of the programming while it is in progress
-    uint32_t updating = 0;                    // calls that are queueing an update of cells and factors
-    std::vector<sidra::Point> updates;        // ends of such updates that are in progress, the last one of each queue
+    sidra::Uses updates;                      // of cells and factors together, which are queued or in progress
     bool shared = false;                      // other handles have copies of the factors
     bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;

@@ -54,8 +54,7 @@ class Sharing {
     }
     sidra_status begin(const char* call) {
         const std::lock_guard lock(weights_->mutex);
-        const auto pending = [](const Point& update) { return update.state() == Point::State::kPending; };
-        if (weights_->updating != 0 || std::any_of(weights_->updates.begin(), weights_->updates.end(), pending))
+        if (weights_->updates.busy())
             return fail(SIDRA_ERROR_BUSY, call, "the factors of weights {} are being updated; wait for the stream",
                         weights_->id);
         mine_ = !weights_->shared;

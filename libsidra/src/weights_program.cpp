@@ -114,8 +114,7 @@ class Updating {
     ~Updating() {
         if (!begun_) return;
         const std::lock_guard lock(weights_->mutex);
-        --weights_->updating;
-        if (point.queue) note(weights_->updates);
+        weights_->updates.end(point.queue ? &point : nullptr);
     }
     sidra_status begin(const char* call) {
         const std::lock_guard lock(weights_->mutex);
@@ -125,25 +124,13 @@ class Updating {
                 "weights {} are shared by a name or a file descriptor, and the others have the present factors; "
                 "create new weights, or update values with sidra_weights_update_async()",
                 weights_->id);
-        weights_->updates.reserve(weights_->updates.size() + weights_->updating + 1);  // so that noting cannot fail
-        ++weights_->updating;
+        weights_->updates.begin();
         begun_ = true;
         return SIDRA_OK;
     }
     Point point;  // the end of the update, once it is queued
 
    private:
-    // Two threads may arrive here in another order than at the queue.
-    void note(std::vector<Point>& updates) const {
-        const auto same = [&](const Point& other) { return other.epoch == point.epoch; };
-        if (const auto at = std::find_if(updates.begin(), updates.end(), same); at != updates.end()) {
-            at->value = std::max(at->value, point.value);
-            return;
-        }
-        std::erase_if(updates, [](const Point& other) { return other.state() != Point::State::kPending; });
-        updates.push_back(point);
-    }
-
     sidra_weights* const weights_;
     bool begun_ = false;
 };

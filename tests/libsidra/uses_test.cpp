@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Launches of a graph are noted in any order, and the graph is in use until the last one of them is done.
-#include "launches.h"
+#include "uses.h"
 
 #include "fake_fixture.h"
 #include "stream.h"
@@ -8,7 +8,7 @@
 namespace sidra::test {
 namespace {
 
-class LaunchesTest : public FakeTest {
+class UsesTest : public FakeTest {
    protected:
     void SetUp() override {
         FakeTest::SetUp();
@@ -24,8 +24,8 @@ class LaunchesTest : public FakeTest {
     }
 };
 
-TEST_F(LaunchesTest, TheLastOneIsNotedFirst) {
-    Launches launches;
+TEST_F(UsesTest, TheLastOneIsNotedFirst) {
+    Uses launches;
     launches.begin();
     launches.begin();
     const Point one = queue_one(), two = queue_one();
@@ -40,8 +40,8 @@ TEST_F(LaunchesTest, TheLastOneIsNotedFirst) {
     EXPECT_FALSE(launches.busy());
 }
 
-TEST_F(LaunchesTest, OneOfAnEarlierEpochIsNotedLast) {
-    Launches launches;
+TEST_F(UsesTest, OneOfAnEarlierEpochIsNotedLast) {
+    Uses launches;
     launches.begin();
     launches.begin();
     const Point dropped = queue_one();
@@ -54,8 +54,8 @@ TEST_F(LaunchesTest, OneOfAnEarlierEpochIsNotedLast) {
     EXPECT_FALSE(launches.busy());
 }
 
-TEST_F(LaunchesTest, OneThatWasNotQueued) {
-    Launches launches;
+TEST_F(UsesTest, OneThatWasNotQueued) {
+    Uses launches;
     launches.begin();
     EXPECT_TRUE(launches.busy());
     launches.end(nullptr);
