@@ -233,7 +233,7 @@ static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
 
 /* ---- Objects ---- */
 
-/* The crossbars are charged to @user already; freeing the object undoes that. */
+/* The crossbars are charged to @user already; sidra_store_free_object() undoes that. */
 static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 						     struct sidra_user *user, u64 uid, u32 rows,
 						     u32 cols, u32 encoding)
@@ -364,46 +364,59 @@ static u32 sidra_store_free_xbars(struct sidra_store *store)
 	return store->xbars.free;
 }
 
-struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
-					u32 rows, u32 cols, u32 encoding, const u32 *wanted)
+/* The crossbars are charged to @user already; if this fails, the caller undoes that. */
+static struct sidra_object *sidra_store_create_charged(struct sidra_device *sdev,
+						       struct sidra_user *user, u32 rows, u32 cols,
+						       u32 encoding, const u32 *wanted)
 {
 	struct sidra_store *store = &sdev->store;
-	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
 	struct sidra_object *object;
+	u64 uid;
 	int ret;
 
-	if (needed > store->xbars.total)
-		return ERR_PTR(-ENOSPC);
 	CLASS(sidra_mutex, held)(&store->cells_lock);
 	if (held.error)
 		return ERR_PTR(held.error);
 	ret = sidra_admin_await_turn(sdev) ?: sidra_store_erase_marked(sdev, true);
 	if (ret)
 		return ERR_PTR(ret);
-	if (needed > sidra_store_free_xbars(store))
-		return ERR_PTR(-ENOSPC);
 	/* First: a uid may cost a write to the flash memory */
-	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+	if (sidra_tile_count(rows, cols, encoding) > sidra_store_free_xbars(store))
+		return ERR_PTR(-ENOSPC);
+	ret = sidra_nvm_take_uid(&store->nvm, &uid);
 	if (ret)
 		return ERR_PTR(ret);
-	ret = sidra_nvm_take_uid(&store->nvm, &uid);
-	if (ret) {
-		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
-		return ERR_PTR(ret);
-	}
 	guard(mutex)(&store->lock);
 	object = sidra_store_alloc_object(sdev, user, uid, rows, cols, encoding);
-	if (!object) {
-		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+	if (!object)
 		return ERR_PTR(-ENOMEM);
-	}
 	ret = wanted ? sidra_store_take_wanted(store, object, wanted) :
 		       sidra_store_take_free(store, object);
 	if (ret) {
+		object->user = NULL;
 		sidra_store_free_object(sdev, object);
 		return ERR_PTR(ret);
 	}
 	object->handles = 1;
+	return object;
+}
+
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, struct sidra_user *user,
+					u32 rows, u32 cols, u32 encoding, const u32 *wanted)
+{
+	u64 needed = sidra_tile_count(rows, cols, encoding);
+	struct sidra_object *object;
+	int ret;
+
+	if (needed > sdev->store.xbars.total)
+		return ERR_PTR(-ENOSPC);
+	/* First: who may not have more waits for nobody, and costs the chip nothing */
+	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
+	if (ret)
+		return ERR_PTR(ret);
+	object = sidra_store_create_charged(sdev, user, rows, cols, encoding, wanted);
+	if (IS_ERR(object))
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, needed);
 	return object;
 }
 
@@ -497,9 +510,10 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 
 /* ---- Names ---- */
 
-int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
-			struct sidra_object *object, struct sidra_nvm_entry *entry,
-			const void *data, u64 size)
+/* The name is charged to @user already. */
+static int sidra_store_publish_charged(struct sidra_device *sdev, const struct sidra_user *user,
+				       struct sidra_object *object, struct sidra_nvm_entry *entry,
+				       const void *data, u64 size)
 {
 	struct sidra_store *store = &sdev->store;
 	u32 programmed, total;
@@ -521,17 +535,27 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 	entry->cols = cpu_to_le32(object->cols);
 	entry->encoding = cpu_to_le32(object->encoding);
 	entry->tile_count = cpu_to_le32(object->tile_count);
-	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
-	if (ret)
-		return ret;
 	ret = sidra_nvm_add(&store->nvm, entry, data, size);
-	if (ret < 0) {
-		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	if (ret < 0)
 		return ret;
-	}
 	guard(mutex)(&store->lock);
 	sidra_nvm_show(&store->nvm, ret, entry);
 	return 0;
+}
+
+int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
+			struct sidra_object *object, struct sidra_nvm_entry *entry,
+			const void *data, u64 size)
+{
+	/* First, as in sidra_store_create() */
+	int ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+
+	if (ret)
+		return ret;
+	ret = sidra_store_publish_charged(sdev, user, object, entry, data, size);
+	if (ret)
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	return ret;
 }
 
 /* Returns the number of an entry that the user may know of, or -ENOENT. */

@@ -9,6 +9,7 @@
 
 #include <map>
 
+#include "trace.h"
 #include "users.h"
 
 namespace sidra::test {
@@ -318,6 +319,22 @@ TEST_F(Users, NamesCountUntilTheyAreUnlinked) {
         EXPECT_EQ(again.publish(kName, 0600), 0);
         EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
     });
+}
+
+TEST_F(Users, WhoMayHaveNoMoreNamesCostsTheChipNothing) {
+    const Limit names("names", 1);
+    ASSERT_TRUE(names.good);
+    const Node node;
+    const Programmed first(node), second(node);
+    as(kAlice, [&] { EXPECT_EQ(first.publish(kName, 0600), 0); });
+    {
+        const Trace trace;
+        ASSERT_TRUE(trace.good);
+        as(kAlice, [&] { EXPECT_EQ(second.publish("users-test-2", 0600), -EDQUOT); });
+        const std::string events = Trace::events();
+        EXPECT_EQ(events.find("sidra_admin"), std::string::npos) << events;
+    }
+    as(kAlice, [&] { EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0); });
 }
 
 TEST_F(Users, OnlyRootSetsLimitsAndOnlyNumbers) {
