@@ -75,14 +75,21 @@ static int sidra_call_wait_while_held(struct sidra_device *sdev)
 	return left ? -EINTR : -ENODEV;
 }
 
-/* Whether the link was lost, or has come back, and nothing was done about it yet. */
+/*
+ * Whether the link was lost, or has come back, and nothing was done about it yet. A chip that has
+ * answered is asked again in the next tick only: a read of a register takes long, and where the
+ * card is emulated, others' accesses wait for it.
+ */
 static bool sidra_call_link_changed(struct sidra_device *sdev)
 {
-	bool answers = sidra_chip_answers(sdev);
+	unsigned long now = jiffies;
 
-	if (answers && sdev->link_gone)
-		return !time_before(jiffies, sdev->link_retry);
-	return !answers && !sdev->link_gone;
+	if (!sdev->link_gone && READ_ONCE(sdev->link_seen) == now)
+		return false;
+	if (!sidra_chip_answers(sdev))
+		return !sdev->link_gone;
+	WRITE_ONCE(sdev->link_seen, now);
+	return sdev->link_gone && !time_before(now, sdev->link_retry);
 }
 
 bool sidra_call_recovery_first(struct sidra_device *sdev)

@@ -162,6 +162,7 @@ struct sidra_recovery {
  * @limits: what users hold, and may hold
  * @store: weights objects
  * @link_gone: the chip does not answer, and every context was lost for it
+ * @link_seen: jiffies at which the chip answered a call
  * @link_retry: jiffies before which a chip that answers but is not ready is not reset again
  * @stopped: the driver must not access the chip, until it is resumed if ever
  * @gone: stopped for good: remove() has begun, and every call that fails returns -ENODEV
@@ -196,6 +197,7 @@ struct sidra_device {
 	atomic_t queue_count;
 	struct sidra_store store;
 	bool link_gone;
+	unsigned long link_seen;
 	unsigned long link_retry;
 	bool stopped;
 	bool gone;

@@ -79,6 +79,12 @@ static void sidra_info_clock(struct sidra_device *sdev, struct sidra_query_clock
 	}
 }
 
+/* Returns the size of an answer with values from registers, or -ENODEV if they may be none. */
+static int sidra_info_read(struct sidra_device *sdev, size_t size)
+{
+	return sidra_chip_answers(sdev) ? size : -ENODEV;
+}
+
 /* Returns the size of the answer. */
 static int sidra_info_answer(struct sidra_device *sdev, struct drm_file *file,
 			     const struct sidra_ioctl_device_query *args,
@@ -100,10 +106,10 @@ static int sidra_info_answer(struct sidra_device *sdev, struct drm_file *file,
 		return sizeof(answer->info);
 	case SIDRA_QUERY_STATUS:
 		sidra_info_status(sdev, &answer->status);
-		return sizeof(answer->status);
+		return sidra_info_read(sdev, sizeof(answer->status));
 	case SIDRA_QUERY_CLOCK:
 		sidra_info_clock(sdev, &answer->clock);
-		return sizeof(answer->clock);
+		return sidra_info_read(sdev, sizeof(answer->clock));
 	case SIDRA_QUERY_LIMITS:
 		sidra_limits_query(sdev, sfile->user, &answer->limits);
 		return sizeof(answer->limits);

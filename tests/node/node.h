@@ -221,6 +221,12 @@ inline sidra_query_status status_of(const Node& node) {
     return query_device<sidra_query_status>(node, SIDRA_QUERY_STATUS);
 }
 
+// Whether calls fail because the link was lost: within a tick in which the chip has answered they need not.
+inline bool finds_lost_link(const Node& node) {
+    sidra_ioctl_device_query query{};
+    return eventually([&] { return node.call(SIDRA_IOCTL_DEVICE_QUERY, query) == -ENODEV; });
+}
+
 inline uint32_t create_vm(const Node& node) {
     sidra_ioctl_vm_create a{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_VM_CREATE, a), 0);

@@ -140,13 +140,12 @@ TEST_F(Coredump, OfALinkThatIsLost) {
     Node node;
     Context context(node);
     ASSERT_TRUE(knob("link-lost", 1));
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    EXPECT_TRUE(finds_lost_link(node));
     const auto dump = take();
     ASSERT_TRUE(knob("link-lost", 0));
     ASSERT_NO_FATAL_FAILURE(expect_card(dump, false));
     EXPECT_EQ(dump.at("cause"), "link-lost");
-    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+    device_of(node);
 }
 
 TEST_F(Coredump, OfAnErrorOfTheBus) {
@@ -171,19 +170,17 @@ TEST_F(Coredump, NotOfWhatIsAUsersOwnFaultOrWish) {
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
     // The steps above left no dump: it would be the first one here.
     ASSERT_TRUE(knob("link-lost", 1));
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    EXPECT_TRUE(finds_lost_link(node));
     EXPECT_EQ(take()["cause"], "link-lost");
     ASSERT_TRUE(knob("link-lost", 0));
-    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+    device_of(node);
 }
 
 TEST_F(Coredump, NothingIsLeftWhenTheDriverGoes) {
     {
         Node node;
         ASSERT_TRUE(knob("link-lost", 1));
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+        EXPECT_TRUE(finds_lost_link(node));
         ASSERT_TRUE(eventually([this] { return !dumps.pending().empty(); }));
         ASSERT_TRUE(knob("link-lost", 0));
     }

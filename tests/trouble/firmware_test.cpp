@@ -94,8 +94,7 @@ TEST_F(FirmwareTrouble, BothDumps) {
     ASSERT_TRUE(knob("firmware-panic", 1));
     EXPECT_TRUE(eventually([&] { return !dumps.pending().empty(); }));
     ASSERT_TRUE(knob("link-lost", 1));
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    EXPECT_TRUE(finds_lost_link(Node()));
     EXPECT_EQ(of_driver.take().substr(0, 14), "sidra-coredump");
     ASSERT_TRUE(knob("link-lost", 0));
     expect_trap(dumps.take());

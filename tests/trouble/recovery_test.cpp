@@ -152,8 +152,7 @@ TEST_F(Recovery, ALostLinkIsTheLatestFault) {
     EXPECT_EQ(fails(other), -EIO);
     EXPECT_EQ(fault().queue, other.create.queue);
     ASSERT_TRUE(knob("link-lost", 1));
-    sidra_ioctl_device_query query{};
-    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    EXPECT_TRUE(finds_lost_link(node));
     ASSERT_TRUE(knob("link-lost", 0));
     EXPECT_EQ(fault().cause, SIDRA_FAULT_RESET);
     EXPECT_EQ(fault().queue, queue.create.queue);
