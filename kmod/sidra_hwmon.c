@@ -189,6 +189,7 @@ static ssize_t power1_cap_store(struct device *dev, struct device_attribute *att
 	/* Set, not only read */
 	msg.inline_data[0] = cpu_to_le64((u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32);
 	ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
+	sidra_telemetry_renew(sdev);
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(power1_cap);

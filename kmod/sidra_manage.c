@@ -5,6 +5,7 @@
 #include "sidra_device.h"
 #include "sidra_manage.h"
 #include "sidra_sysfs.h"
+#include "sidra_telemetry.h"
 #include "sidra_update.h"
 
 #define LEVELS_MAX	16u	/* clock levels; the driver rejects an answer with more */
@@ -187,6 +188,7 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 	msg.inline_data[0] = cpu_to_le64(level | 1ull << 32);	/* set, not only read */
 	ret = sidra_manage_ask(sdev, &msg);
 	sidra_query_forget(&sdev->manage.clock);
+	sidra_telemetry_renew(sdev);
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(clock_level);

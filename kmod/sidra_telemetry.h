@@ -46,7 +46,10 @@ int sidra_telemetry_init(struct sidra_device *sdev);
  * second.
  */
 int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page, bool exact);
-/* Discards the cached page, so that a process that is notified of a change reads the new state. */
+/*
+ * Discards the cached page, so that a process that is notified of a change, or has made it, reads
+ * the new state.
+ */
 void sidra_telemetry_renew(struct sidra_device *sdev);
 
 #endif

@@ -19,6 +19,7 @@ static struct {
 	struct power_report now;
 	struct thermal thermal;
 	enum thermal_state state;
+	int32_t temperature_mc; /* of the last tick */
 	uint32_t throttles;
 } power;
 
@@ -50,13 +51,13 @@ static void set_clock(void)
 		write_register(SIDRA_MGMT_CLOCK_THROTTLED, now->throttled);
 }
 
-static void show(int32_t temperature_mc, int32_t critical_mc)
+static void show(void)
 {
 	const struct telemetry now = {
-		.temperature_mc = temperature_mc,
+		.temperature_mc = power.temperature_mc,
 		.power_mw = power.now.power_mw,
 		.clock_khz = read_register(SIDRA_MGMT_CLOCK_KHZ),
-		.temperature_max_mc = THERMAL_MAX_MC(critical_mc),
+		.temperature_max_mc = THERMAL_MAX_MC((int32_t)read_register(SIDRA_MGMT_SENSOR_CRITICAL)),
 		.limit_mw = power.now.limit_mw,
 		.limit_min_mw = power_levels[0].rated_mw,
 		.limit_max_mw = power_levels[POWER_HIGHEST].rated_mw,
@@ -67,7 +68,7 @@ static void show(int32_t temperature_mc, int32_t critical_mc)
 	telemetry_publish(&now);
 }
 
-static void tell(int32_t temperature_mc)
+static void tell(void)
 {
 	static const char *const texts[] = {
 		[THERMAL_COOL] = "thermal: cool, millidegrees",
@@ -75,24 +76,31 @@ static void tell(int32_t temperature_mc)
 		[THERMAL_TRIPPED] = "thermal: critical, millidegrees",
 	};
 
-	log_number(texts[power.state], (uint32_t)temperature_mc);
-	mailbox_event(MAILBOX_EVENT_THERMAL, power.state, (uint32_t)temperature_mc | (uint64_t)read_register(SIDRA_MGMT_CLOCK_KHZ) << 32,
+	log_number(texts[power.state], (uint32_t)power.temperature_mc);
+	mailbox_event(MAILBOX_EVENT_THERMAL, power.state, (uint32_t)power.temperature_mc | (uint64_t)read_register(SIDRA_MGMT_CLOCK_KHZ) << 32,
 		      power.now.power_mw | (uint64_t)power.now.level << 32);
 }
 
 void power_tick(void)
 {
-	const int32_t temperature_mc = (int32_t)read_register(SIDRA_MGMT_SENSOR_TEMPERATURE);
 	const int32_t critical_mc = (int32_t)read_register(SIDRA_MGMT_SENSOR_CRITICAL);
 	const int tripped = read_register(SIDRA_MGMT_SENSOR_TRIPPED) != 0;
 	const enum thermal_state before = power.state;
 
+	power.temperature_mc = (int32_t)read_register(SIDRA_MGMT_SENSOR_TEMPERATURE);
 	power.now.power_mw = read_register(SIDRA_MGMT_SENSOR_POWER);
-	power.state = thermal_look(&power.thermal, temperature_mc, critical_mc, tripped);
+	power.state = thermal_look(&power.thermal, power.temperature_mc, critical_mc, tripped);
 	set_clock();
-	show(temperature_mc, critical_mc);
+	show();
 	if (power.state != before)
-		tell(temperature_mc);
+		tell();
+}
+
+static void set_limit(uint32_t mw)
+{
+	power.now.limit_mw = mw;
+	power.now.limit_level = level_within(mw);
+	set_clock();
 }
 
 void power_start(void)
@@ -103,7 +111,7 @@ void power_start(void)
 	power.thermal.allowed = least(read_register(SIDRA_MGMT_CLOCK_LEVEL), POWER_HIGHEST);
 	power.thermal.wait = THERMAL_DWELL;
 	power.state = power.thermal.allowed < POWER_HIGHEST ? THERMAL_THROTTLED : THERMAL_COOL;
-	power_set_limit(0);
+	set_limit(power_levels[POWER_HIGHEST].rated_mw);
 	power_tick();
 }
 
@@ -113,9 +121,8 @@ uint32_t power_set_limit(uint32_t mw)
 		mw = power_levels[POWER_HIGHEST].rated_mw;
 	if (mw < power_levels[0].rated_mw || mw > power_levels[POWER_HIGHEST].rated_mw)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
-	power.now.limit_mw = mw;
-	power.now.limit_level = level_within(mw);
-	set_clock();
+	set_limit(mw);
+	show();
 	return SIDRA_MAILBOX_OK;
 }
 
@@ -125,6 +132,7 @@ uint32_t power_set_wanted(uint32_t level)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	power.now.wanted_level = level;
 	set_clock();
+	show();
 	return SIDRA_MAILBOX_OK;
 }
 

@@ -41,7 +41,7 @@ void power_start(void);
 /* Called every RUNTIME_TICK_MS: reads the sensors, sets the clock, updates telemetry. */
 void power_tick(void);
 
-/* Return an enum sidra_mailbox_status. */
+/* Return an enum sidra_mailbox_status. Telemetry has the new values then, so that the host can read back what it has set. */
 uint32_t power_set_limit(uint32_t mw); /* 0: no limit but the chip's own */
 uint32_t power_set_wanted(uint32_t level);
 void power_get(struct power_report *report);

@@ -75,8 +75,10 @@ TEST_F(Hwmon, PowerCap) {
     EXPECT_FALSE(write_text(folder + "power1_cap", "999"));
     EXPECT_FALSE(write_text(folder + "power1_cap", "9000000000000000"));
     EXPECT_TRUE(write_text(folder + "power1_cap", "100000"));
+    EXPECT_EQ(sensor("power1_cap").line(), "100000") << "at once";
     EXPECT_TRUE(eventually([&] { return telemetry().clock_khz == khz.front(); }));
     EXPECT_TRUE(write_text(folder + "power1_cap", "0"));
+    EXPECT_EQ(sensor("power1_cap").line(), sensor("power1_cap_max").line());
     EXPECT_TRUE(eventually([&] { return telemetry().clock_khz == khz.back(); }));
 }
 

@@ -269,6 +269,26 @@ TEST_F(Managed, TheHostSaysHowFastItMayBeAtMost) {
     EXPECT_FALSE(board.power.throttled());
 }
 
+// Who sets something and reads it back at once does not have to wait for the next tick.
+TEST_F(Managed, WhatIsSetIsPublishedBeforeTheReply) {
+    ticks(3, 1'000);
+    const management::Power::Published before = board.power.published();
+    management::Power::Published now{};
+    board.while_copy = [&] { now = board.power.published(); };  // the last copy of a request is its reply
+    ask(message(SIDRA_MAILBOX_POWER_LIMIT, {kSet | 500}));
+    EXPECT_EQ(now.limit_mw, 500u);
+    EXPECT_EQ(now.clock_khz, 250'000u);
+    EXPECT_EQ(now.throttles, before.throttles + 1);
+    ask(message(SIDRA_MAILBOX_POWER_LIMIT, {kSet}));
+    EXPECT_EQ(now.limit_mw, 3'000u);
+    EXPECT_EQ(now.clock_khz, 1'000'000u);
+    ask(message(SIDRA_MAILBOX_DVFS, {kSet | 2}));
+    EXPECT_EQ(now.clock_khz, 500'000u);
+    EXPECT_EQ(now.temperature_mc, before.temperature_mc) << "what is measured is of the last tick";
+    EXPECT_EQ(now.temperature_max_mc, before.temperature_max_mc);
+    EXPECT_EQ(now.power_mw, before.power_mw);
+}
+
 TEST_F(Managed, CountsHowOftenTheClockWasTakenDown) {
     const auto throttles = [&] {
         ticks(1);
