@@ -12,6 +12,7 @@
 #include "drivers/watchdog.h"
 #include "sidra_hw.h"
 
+_Static_assert(SIDRA_BOOT_RAM_END - SIDRA_MGMT_RAM <= SIDRA_MGMT_FLASH_SLOT_SIZE, "what fits in RAM fits in a slot");
 _Static_assert(SIDRA_BOOT_INFO == 0x1003ffc0u && SIDRA_BOOT_RAM_END == 0x1003e000u, "rom.ld says so, too");
 
 _Noreturn void rom_main(void);
@@ -25,7 +26,6 @@ static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 {
 	const uint32_t offset = SIDRA_MGMT_FLASH_SLOT(slot);
 	uint8_t bytes[SIDRA_FW_HEADER_SIZE];
-	struct sidra_fw_header header;
 	struct sidra_image_policy policy;
 	enum sidra_image_result result;
 	uint64_t total;
@@ -33,19 +33,18 @@ static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 
 	if (flash_read(offset, bytes, sizeof(bytes)))
 		return SIDRA_IMAGE_TOO_SHORT;
+	boot_policy(slot == SIDRA_MGMT_SLOT_RECOVERY ? SIDRA_FW_RECOVERY : SIDRA_FW_RUNTIME, &policy);
 	result = sidra_image_total(bytes, sizeof(bytes), &total);
+	/* The header is not trusted yet; its checks ensure that the image is read only to where images may be. */
+	if (result == SIDRA_IMAGE_OK)
+		result = sidra_image_check_header(bytes, (size_t)total, image); /* a total that wraps is refused: TRUNCATED */
+	if (result == SIDRA_IMAGE_OK)
+		result = sidra_image_check_fit(image, &policy);
 	if (result != SIDRA_IMAGE_OK)
 		return result;
-	/* The header is not trusted yet; check only that the image fits. */
-	sidra_image_load_header(bytes, &header);
-	if (header.load_address < SIDRA_BOOT_RAM_BEGIN || header.load_address % SIDRA_IMAGE_ALIGNMENT)
-		return SIDRA_IMAGE_LOAD_ADDRESS;
-	if (total > SIDRA_MGMT_FLASH_SLOT_SIZE || header.load_address - SIDRA_FW_HEADER_SIZE + total > SIDRA_BOOT_RAM_END)
-		return SIDRA_IMAGE_RAM_SIZE;
-	to = (uint8_t *)(uintptr_t)(header.load_address - SIDRA_FW_HEADER_SIZE);
+	to = (uint8_t *)(uintptr_t)(image->header.load_address - SIDRA_FW_HEADER_SIZE);
 	if (flash_read(offset, to, (uint32_t)total))
 		return SIDRA_IMAGE_TRUNCATED;
-	boot_policy(slot == SIDRA_MGMT_SLOT_RECOVERY ? SIDRA_FW_RECOVERY : SIDRA_FW_RUNTIME, &policy);
 	return sidra_image_verify(to, (size_t)total, &policy, &verify_block, image);
 }
 

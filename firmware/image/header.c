@@ -151,11 +151,12 @@ static enum sidra_image_result check_ranges(const struct sidra_fw_header *header
 	const uint64_t load = header->load_address;
 	const uint64_t code_end = load + header->image_size;
 	const uint64_t data_end = load + header->ram_size;
+	const uint64_t tlvs_end = code_end + header->tlv_size;
 
 	if (load % SIDRA_IMAGE_ALIGNMENT || load < ram_begin || load >= ram_end)
 		return SIDRA_IMAGE_LOAD_ADDRESS;
 	if (header->ram_size % SIDRA_IMAGE_ALIGNMENT || header->ram_size < header->image_size ||
-	    data_end > ram_end)
+	    data_end > ram_end || tlvs_end > ram_end)
 		return SIDRA_IMAGE_RAM_SIZE;
 	if (header->stack_size % SIDRA_IMAGE_STACK_ALIGNMENT ||
 	    data_end + header->stack_size > ram_end)

@@ -65,7 +65,7 @@ enum sidra_image_result {
 	SIDRA_IMAGE_IMAGE_SIZE,		/* payload empty or misaligned */
 	SIDRA_IMAGE_TLV_SIZE,		/* misaligned */
 	SIDRA_IMAGE_LOAD_ADDRESS,	/* outside RAM, or misaligned */
-	SIDRA_IMAGE_RAM_SIZE,		/* smaller than the payload, misaligned, or too large */
+	SIDRA_IMAGE_RAM_SIZE,		/* misaligned, below the payload's, or RAM too small */
 	SIDRA_IMAGE_STACK_SIZE,		/* misaligned, or larger than the rest above ram_size */
 	SIDRA_IMAGE_ENTRY,		/* outside the payload, or misaligned */
 	SIDRA_IMAGE_CHIP,

@@ -28,7 +28,7 @@ static const struct meaning meanings[SIDRA_IMAGE_RESULTS] = {
 	MEANING(TLV_SIZE, UNFIT, "the size of its TLVs is not a multiple of 8"),
 	MEANING(LOAD_ADDRESS, UNFIT, "the load address is outside the RAM, or not a multiple of 8"),
 	MEANING(RAM_SIZE, UNFIT,
-		"the RAM size is below the payload's, above the chip's, or not a multiple of 8"),
+		"the RAM size is too small or not a multiple of 8, or the chip has too little RAM"),
 	MEANING(STACK_SIZE, UNFIT,
 		"the stack exceeds the rest of the RAM, or its size is not a multiple of 16"),
 	MEANING(ENTRY, UNFIT, "the entry is outside the payload, or not a multiple of 4"),

@@ -76,6 +76,15 @@ Bytes damaged(size_t at) {
     image.at(at) ^= 0x10;
     return image;
 }
+Bytes with_tlvs_behind_ram() {
+    Image image;
+    const auto load = static_cast<uint32_t>(SIDRA_BOOT_RAM_END - image.payload.size() - 8);
+    put(image.header, kAtLoad, load, 4);
+    put(image.header, kAtEntry, load, 4);
+    put(image.header, kAtRamSize, image.payload.size(), 4);
+    put(image.header, kAtStackSize, 0, 4);
+    return image.image();
+}
 Bytes of_another_key() {
     Image image;
     image.seed.fill(0x42);
@@ -93,8 +102,9 @@ std::vector<Refusal> refusals() {
             {"interface", SIDRA_IMAGE_API, with_field(kAtApi, 2u << 16)},
             {"at the ROM", SIDRA_IMAGE_LOAD_ADDRESS, with_field(kAtLoad, 0)},
             {"below RAM", SIDRA_IMAGE_LOAD_ADDRESS, with_field(kAtLoad, SIDRA_BOOT_RAM_BEGIN - 8)},
-            {"behind RAM", SIDRA_IMAGE_RAM_SIZE, with_field(kAtLoad, 0xfffffff8)},
+            {"behind RAM", SIDRA_IMAGE_LOAD_ADDRESS, with_field(kAtLoad, 0xfffffff8)},
             {"at its end", SIDRA_IMAGE_RAM_SIZE, with_field(kAtLoad, SIDRA_BOOT_RAM_END - 8)},
+            {"TLVs behind RAM", SIDRA_IMAGE_RAM_SIZE, with_tlvs_behind_ram()},
             {"larger than RAM", SIDRA_IMAGE_RAM_SIZE, with_field(kAtRamSize, 0xfffffff8)},
             {"entry", SIDRA_IMAGE_ENTRY, with_field(kAtEntry, SIDRA_MGMT_ROM)}};
 }

@@ -173,6 +173,18 @@ TEST_F(Verify, RamAndStack) {
     EXPECT_EQ(with_field(kAtStackSize, 0x6c00), SIDRA_IMAGE_OK);
 }
 
+// The boot ROM loads the TLVs behind the payload, so they need RAM, too.
+TEST_F(Verify, PayloadAndTlvsAreBothInRam) {
+    put(writer.header, kAtStackSize, 0, 4);
+    const size_t tlvs = writer.image().size() - kHeader - writer.payload.size();
+    writer.payload.resize(0x7000 - tlvs);
+    EXPECT_EQ(with_field(kAtRamSize, writer.payload.size()), SIDRA_IMAGE_OK);
+    EXPECT_EQ(with_field(kAtRamSize, 0x7000), SIDRA_IMAGE_OK) << "they are overwritten by zeros";
+    writer.payload.resize(writer.payload.size() + 8);
+    EXPECT_EQ(with_field(kAtRamSize, writer.payload.size()), SIDRA_IMAGE_RAM_SIZE);
+    EXPECT_EQ(with_field(kAtRamSize, 0x7000), SIDRA_IMAGE_RAM_SIZE);
+}
+
 TEST_F(Verify, AtTheEndOfTheAddressSpace) {
     verify.policy.ram_begin = 0;
     verify.policy.ram_end = uint64_t{1} << 32;

@@ -72,8 +72,8 @@ std::string details(sidra_image_result result, const sidra_image& image, const s
         case SIDRA_IMAGE_LOAD_ADDRESS:
             return fmt::format("{:#x}; {}", header.load_address, ram());
         case SIDRA_IMAGE_RAM_SIZE:
-            return fmt::format("{:#x} bytes at {:#x}, payload {:#x} bytes; {}", header.ram_size, header.load_address,
-                               header.image_size, ram());
+            return fmt::format("{:#x} bytes at {:#x}, payload {:#x} bytes, TLVs {:#x} bytes; {}", header.ram_size,
+                               header.load_address, header.image_size, header.tlv_size, ram());
         case SIDRA_IMAGE_STACK_SIZE:
             return fmt::format("{:#x} bytes above {:#x}; {}", header.stack_size,
                                uint64_t{header.load_address} + header.ram_size, ram());
