@@ -134,6 +134,18 @@ says "signed by ours" "${verify[@]}" --ram 0x10000000:0x40000 "$folder/placed.fw
 placed 0x100000f8 0x1000
 fails 7 "unfit: the load address" "${verify[@]}" "$folder/placed.fw"
 
+# The TLVs, and so the log strings, are limited: those of an unsigned image, and with a signature.
+head -c 3000 /dev/zero >"$folder/texts"
+fails 1 "unfit: its TLVs are larger than 2048 bytes (3048 bytes)" "$fw" "${flat[@]}" --log-strings "$folder/texts" "$folder/program" "$folder/large.fw"
+[[ ! -e $folder/large.fw ]] || fail "an image that a chip would refuse was written"
+truncate -s 1889 "$folder/texts"
+"$fw" "${flat[@]}" --log-strings "$folder/texts" "$folder/program" "$folder/large.fw"
+fails 7 "was not signed: unfit: its TLVs are larger than 2048 bytes (2056 bytes)" "$fw" sign -k "$folder/ours.key" "$folder/large.fw"
+truncate -s 1888 "$folder/texts"
+"$fw" "${flat[@]}" --log-strings "$folder/texts" "$folder/program" "$folder/large.fw"
+"$fw" sign -k "$folder/ours.key" "$folder/large.fw" >"$folder/said"
+says "signed by ours" "${verify[@]}" "$folder/large.fw"
+
 # show is for every image, and JSON is JSON.
 says ", time: 2023-11-14 22:13:20 UTC" "$fw" show "$folder/one.fw"
 says "not checked; give the public key" "$fw" show "$folder/one.fw"

@@ -171,8 +171,11 @@ enum sidra_image_result sidra_image_check_fit(const struct sidra_image *image,
 					      const struct sidra_image_policy *policy)
 {
 	const struct sidra_fw_header *header = &image->header;
-	enum sidra_image_result result = check_ranges(header, policy->ram_begin, policy->ram_end);
+	enum sidra_image_result result;
 
+	if (header->tlv_size > SIDRA_IMAGE_TLV_SIZE_MAX)
+		return SIDRA_IMAGE_TLV_TOO_LARGE;
+	result = check_ranges(header, policy->ram_begin, policy->ram_end);
 	if (result != SIDRA_IMAGE_OK)
 		return result;
 	if (header->chip_id != policy->chip_id)

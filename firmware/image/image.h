@@ -40,6 +40,7 @@ extern "C" {
 #define SIDRA_IMAGE_ENTRY_ALIGNMENT	4u	/* the core has no compressed instructions */
 #define SIDRA_IMAGE_FLAG_DEBUG		(1u << 0)
 #define SIDRA_IMAGE_TLVS_MAX		16u
+#define SIDRA_IMAGE_TLV_SIZE_MAX	2048u	/* of all; the chip copies them to verify them */
 #define SIDRA_IMAGE_DIGEST_SIZE		32u
 #define SIDRA_IMAGE_KEY_SIZE		32u
 #define SIDRA_IMAGE_SIGNATURE_SIZE	64u
@@ -96,6 +97,9 @@ enum sidra_image_result {
 	/* unknown: a callback failed. This says nothing about the image, but it must not run */
 	SIDRA_IMAGE_SHA256_FAILED,
 	SIDRA_IMAGE_ED25519_FAILED,
+
+	/* unfit */
+	SIDRA_IMAGE_TLV_TOO_LARGE,	/* all TLVs together: above SIDRA_IMAGE_TLV_SIZE_MAX */
 
 	SIDRA_IMAGE_RESULTS		/* their number */
 };
@@ -188,7 +192,10 @@ enum sidra_image_result sidra_image_verify(const void *data, size_t size,
  */
 enum sidra_image_result sidra_image_check_header(const void *data, size_t size,
 						 struct sidra_image *image);
-/* Requires the header. Checks ranges in RAM, chip, stepping, type, APIs and driver. */
+/*
+ * Requires the header. Checks the size of the TLVs, ranges in RAM, chip, stepping, type, APIs and
+ * driver.
+ */
 enum sidra_image_result sidra_image_check_fit(const struct sidra_image *image,
 					      const struct sidra_image_policy *policy);
 /* Requires the header. Parses the TLVs; fills in digest, key_hash, signature and log_strings. */

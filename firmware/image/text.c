@@ -53,6 +53,7 @@ static const struct meaning meanings[SIDRA_IMAGE_RESULTS] = {
 	MEANING(ROLLBACK, ROLLBACK, "its security version is below the minimum"),
 	MEANING(SHA256_FAILED, UNKNOWN, "the SHA-256 could not be computed"),
 	MEANING(ED25519_FAILED, UNKNOWN, "the signature could not be checked"),
+	MEANING(TLV_TOO_LARGE, UNFIT, "its TLVs are larger than 2048 bytes"),
 };
 
 enum sidra_image_family sidra_image_family_of(enum sidra_image_result result)

@@ -11,8 +11,7 @@
 #include "drivers/verify.h"
 #include "sidra_hw.h"
 
-#define SECTOR	 SIDRA_MGMT_FLASH_SECTOR
-#define TLVS_MAX 2048u /* our images use 152; log strings are for files */
+#define SECTOR SIDRA_MGMT_FLASH_SECTOR
 
 static uint8_t buffer[SECTOR];
 
@@ -107,7 +106,7 @@ static int sha256_of_slot(void *self, const void *data, size_t size, uint8_t dig
 /* The checks of sidra_image_verify(), in the same order, for an image that is too large to read into RAM. */
 static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 {
-	static uint8_t tlvs[TLVS_MAX];
+	static uint8_t tlvs[SIDRA_IMAGE_TLV_SIZE_MAX];
 	static struct sidra_image image;
 	uint32_t offset = SIDRA_MGMT_FLASH_SLOT(slot);
 	const struct sidra_image_crypto of_slot = { &offset, sha256_of_slot, verify_block.ed25519 };
@@ -123,8 +122,6 @@ static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 		result = sidra_image_check_fit(&image, &policy);
 	if (result != SIDRA_IMAGE_OK)
 		return result;
-	if (image.header.tlv_size > TLVS_MAX)
-		return SIDRA_IMAGE_TLV_SIZE;
 	/* check_header() assumed that the TLVs are in memory. */
 	image.tlvs = tlvs;
 	if (image.header.tlv_size && flash_read(offset + SIDRA_FW_HEADER_SIZE + image.header.image_size, tlvs, image.header.tlv_size))

@@ -35,7 +35,7 @@ const char* refusal(int error) {
         case EKEYREVOKED:
             return "its security version is too old: the chip does not go back to an older image";
         case EINVAL:
-            return "the image is for another chip, or needs another driver";
+            return "the image does not fit this chip or its driver";
         case EREMOTEIO:
             return "the hash and signature unit of the chip failed";
         case EFBIG:

@@ -270,6 +270,14 @@ TEST_F(Verify, TlvsThatAreMany) {
     EXPECT_EQ(with_tlvs(tlvs), SIDRA_IMAGE_TLV_COUNT);
 }
 
+TEST_F(Verify, TlvsThatAreLarge) {
+    const size_t rest = 2048 - (writer.image().size() - kHeader - writer.payload.size());
+    writer.more = {{4, Bytes(rest - 8)}};
+    EXPECT_EQ(verify(writer.image()), SIDRA_IMAGE_OK);
+    writer.more = {{4, Bytes(rest)}};
+    EXPECT_EQ(verify(writer.image()), SIDRA_IMAGE_TLV_TOO_LARGE);
+}
+
 TEST_F(Verify, TlvLengths) {
     for (const WrittenTlv& one : {digest, key_hash, signature})
         for (const size_t size :

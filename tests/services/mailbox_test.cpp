@@ -125,6 +125,16 @@ TEST_F(Activate, NothingThatDoesNotVerify) {
     EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), uint32_t{SIDRA_MAILBOX_OK}) << "and all is well again";
 }
 
+TEST_F(Activate, NotWithTlvsThatAreTooLarge) {
+    Writer image;
+    image.more = {{4, Bytes(2048 - 152 - 8)}};
+    fill(SIDRA_MGMT_SLOT_B, image.image());
+    expect_refused(SIDRA_IMAGE_UNTRUSTED_KEY);  // the TLVs are all read
+    image.more = {{4, Bytes(2056 - 152 - 8)}};
+    fill(SIDRA_MGMT_SLOT_B, image.image());
+    expect_refused(SIDRA_IMAGE_TLV_TOO_LARGE);
+}
+
 TEST_F(Activate, NotWhileAnImageIsOnItsWay) {
     const std::vector<uint8_t> image = shipped();
     ASSERT_EQ(status_of(message(SIDRA_MAILBOX_FW_BEGIN, {image.size()})), uint32_t{SIDRA_MAILBOX_OK});

@@ -68,6 +68,7 @@ std::string details(sidra_image_result result, const sidra_image& image, const s
         case SIDRA_IMAGE_IMAGE_SIZE:
             return fmt::format("{} bytes", header.image_size);
         case SIDRA_IMAGE_TLV_SIZE:
+        case SIDRA_IMAGE_TLV_TOO_LARGE:
             return fmt::format("{} bytes", header.tlv_size);
         case SIDRA_IMAGE_LOAD_ADDRESS:
             return fmt::format("{:#x}; {}", header.load_address, ram());

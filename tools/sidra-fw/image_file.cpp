@@ -73,14 +73,22 @@ sidra_image_policy own_policy(const sidra_fw_header& header) {
 
 std::vector<uint8_t> sign_image(const std::string& path, std::span<const uint8_t> bytes, const Key& key) {
     sidra_image image;
-    sidra_image_result result = sidra_image_check_header(bytes.data(), bytes.size(), &image);
-    const sidra_image_policy policy = own_policy(image.header);
-    if (result == SIDRA_IMAGE_OK) result = sidra_image_check_fit(&image, &policy);
-    if (result == SIDRA_IMAGE_OK) result = sidra_image_check_tlvs(&image);
-    if (result == SIDRA_IMAGE_OK) result = sidra_image_check_digest(bytes.data(), &crypto(), &image);
-    if (result != SIDRA_IMAGE_OK)
-        throw Error(path + " was not signed: " + explain(result, image, policy, {}), status_of(result));
-    return compose(take_apart(image), &key);
+    const auto expect_ok = [&](sidra_image_result result) {
+        if (result != SIDRA_IMAGE_OK)
+            throw Error(path + " was not signed: " + explain(result, image, own_policy(image.header), {}),
+                        status_of(result));
+    };
+    const auto check_header_and_fit = [&](std::span<const uint8_t> whole) {
+        expect_ok(sidra_image_check_header(whole.data(), whole.size(), &image));
+        const sidra_image_policy policy = own_policy(image.header);
+        expect_ok(sidra_image_check_fit(&image, &policy));
+    };
+    check_header_and_fit(bytes);
+    expect_ok(sidra_image_check_tlvs(&image));
+    expect_ok(sidra_image_check_digest(bytes.data(), &crypto(), &image));
+    std::vector<uint8_t> signed_image = compose(take_apart(image), &key);
+    check_header_and_fit(signed_image);  // the signature is one more TLV
+    return signed_image;
 }
 
 }  // namespace sidra::fw
