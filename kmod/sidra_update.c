@@ -175,6 +175,12 @@ static int sidra_update_send(struct sidra_device *sdev, const struct firmware *f
 			IMAGE_NAME, file->size);
 		return -EFBIG;
 	}
+	if (!ret && begin.status == cpu_to_le32(SIDRA_MAILBOX_BUSY)) {
+		drm_err(&sdev->drm,
+			"%s: not stored: the running firmware is on trial and not confirmed yet\n",
+			IMAGE_NAME);
+		return -EAGAIN;
+	}
 	ret = sidra_update_status_of(sdev, &begin, ret, "FW_BEGIN");
 	if (ret)
 		return ret;

@@ -487,7 +487,7 @@ enum sidra_mailbox_op {
  * @SIDRA_MAILBOX_UNSUPPORTED: unknown request, or HELLO with another major version
  * @SIDRA_MAILBOX_BAD_LENGTH: the request has another length
  * @SIDRA_MAILBOX_BAD_ARGUMENT: an argument is not allowed, or the image does not verify
- * @SIDRA_MAILBOX_BUSY: another background operation, or an update, is in progress
+ * @SIDRA_MAILBOX_BUSY: another background operation, an update or a trial is in progress
  * @SIDRA_MAILBOX_DEADLINE: the request came after its deadline
  * @SIDRA_MAILBOX_ABORTED: aborted; the runtime does not return it
  * @SIDRA_MAILBOX_INTERNAL: a block of the chip failed, such as the flash

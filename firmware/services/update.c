@@ -35,6 +35,9 @@ uint32_t update_begin(uint64_t bytes, uint32_t *slot)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	*slot = target();
 	record_read(&record, &place);
+	/* The other slot has the image to fall back to. */
+	if (record.trial == runtime_boot()->slot)
+		return SIDRA_MAILBOX_BUSY;
 	/* Cancel a pending trial before overwriting its image. */
 	if (record.trial == *slot) {
 		record.trial = SIDRA_BOOT_NO_SLOT;

@@ -13,7 +13,7 @@
 
 #define UPDATE_DATA_MAX 32768u /* limited, so that the watchdog does not fire */
 
-/* Return an enum sidra_mailbox_status. */
+/* Return an enum sidra_mailbox_status. BUSY: the running image is on trial and has not confirmed itself. */
 uint32_t update_begin(uint64_t bytes, uint32_t *slot);
 /* The next bytes; `offset` must be the end of the previous ones. */
 uint32_t update_data(uint64_t offset, uint64_t bus, uint32_t bytes);

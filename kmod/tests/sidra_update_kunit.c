@@ -11,7 +11,8 @@ static void update_that_is_not_stored_is_an_error(struct kunit *test)
 		unsigned int requests;
 	} replies[] = {
 		{ SIDRA_MAILBOX_BAD_ARGUMENT, 4096, -EFBIG, 1 },	/* larger than a slot */
-		{ SIDRA_MAILBOX_BUSY, 4096, -EIO, 1 },
+		{ SIDRA_MAILBOX_BUSY, 4096, -EAGAIN, 1 },	/* on trial */
+		{ SIDRA_MAILBOX_INTERNAL, 4096, -EIO, 1 },
 		{ SIDRA_MAILBOX_OK, 0, -EPROTO, 1 },	/* pieces without a size */
 		{ SIDRA_MAILBOX_OK, 4096, 0, 3 },
 		{ SIDRA_MAILBOX_OK, U64_MAX, 0, 3 },	/* not more than fits in the payload */

@@ -65,6 +65,19 @@ TEST_F(Mailbox, AnImageGoesIntoTheOtherSlot) {
     EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
 }
 
+// Until the image on trial has confirmed itself, the other slot has the one that the chip falls back to.
+TEST_F(Mailbox, NoUpdateWhileTheImageIsOnTrial) {
+    const std::vector<uint8_t> image = shipped();
+    ASSERT_EQ(send(image, 1), uint32_t{SIDRA_MAILBOX_OK});
+    board.boot.slot = SIDRA_MGMT_SLOT_B;
+    board.boot.trial = 1;
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_BEGIN, {image.size()})), uint32_t{SIDRA_MAILBOX_BUSY});
+    EXPECT_EQ(status_of(with_data(SIDRA_MAILBOX_FW_DATA, 100)), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+    EXPECT_TRUE(std::equal(image.begin(), image.end(), slot(SIDRA_MGMT_SLOT_A).begin()));
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_CONFIRM)), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_OK});
+}
+
 // ---- FW_ACTIVATE ----
 
 class Activate : public Desk {
