@@ -241,7 +241,7 @@ packages: ## build Debian packages of libsidra, the tools, the driver (DKMS) and
 	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
-	@$(SETUP) base aarch64 check qemu vm bench compiler network torch lint fuzz
+	@$(SETUP) all
 
 clean: ## remove everything that was built
 	@rm -rf build

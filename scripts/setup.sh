@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# setup.sh GROUP...: installs the Debian packages of these groups that the machine lacks. If none is missing, it is silent and instant.
+# setup.sh GROUP...: installs the Debian packages of these groups (all: of every group) that the machine lacks. If none is missing, it is silent and
+# instant.
 # SIDRA_SETUP=skip: trust the machine (other distributions).
 set -euo pipefail
 
@@ -41,10 +42,11 @@ fail() {
 }
 
 [[ ${SIDRA_SETUP:-} == skip ]] && exit 0
+[[ $* != all ]] || set -- "${!packages[@]}"
 
 wanted=()
 for group in "$@"; do
-    [[ -n ${packages[$group]:-} ]] || fail "no group '$group'; there are: ${!packages[*]}"
+    [[ -n ${packages[$group]:-} ]] || fail "no group '$group'; there are: all ${!packages[*]}"
     read -ra list <<<"${packages[$group]}"
     wanted+=("${list[@]}")
 done

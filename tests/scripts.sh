@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# scripts.sh: what scripts do that cannot be run here for real, with programs that only pretend to be those which they call.
+# shellcheck disable=SC2016 # what stands in single quotes is for others to expand
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() {
+    echo "scripts: $*" >&2
+    exit 1
+}
+# A program that the scripts find before the real one.
+pretend() { # name; its text is the input
+    mkdir -p "$folder/bin"
+    { echo '#!/bin/bash' && cat; } >"$folder/bin/$1"
+    chmod +x "$folder/bin/$1"
+}
+with_pretenders() { PATH=$folder/bin:$PATH "$@"; }
+
+# `make setup` installs what every other target does. On this machine nothing is installed, and apt-get says what it was asked for.
+pretend dpkg-query <<<'exit 1'
+pretend sudo <<<'[[ $1 != -n ]] || shift; exec "$@"'
+pretend apt-get <<<'printf "%s\n" "$@" | sed "0,/^--no-install-recommends\$/d" >"$INSTALLED"'
+mapfile -t groups < <(sed -n 's/^\t@$(SETUP) //p' Makefile | grep -v '^all$' | tr ' ' '\n' | sort -u)
+[[ " ${groups[*]} " == *" base "* ]] || fail "the groups of the targets were not found in Makefile"
+INSTALLED=$folder/of-the-targets SIDRA_SETUP='' with_pretenders scripts/setup.sh "${groups[@]}" >"$folder/log" || fail "setup.sh: $(<"$folder/log")"
+INSTALLED=$folder/of-setup SIDRA_SETUP='' with_pretenders make --no-print-directory setup >"$folder/log" || fail "make setup: $(<"$folder/log")"
+lacking=$(comm -23 <(sort -u "$folder/of-the-targets") <(sort -u "$folder/of-setup"))
+[[ -z $lacking ]] || fail "make setup does not install: ${lacking//$'\n'/ }"
