@@ -20,21 +20,24 @@ environment() { # what goes into it, a command that installs that
     exec {lock}>"$packages.lock"
     flock "$lock"
     [[ -e $packages/complete ]] && return
-    trap 'tail -n 60 "$packages.log" >&2; echo "python: that failed; all of its output is in $packages.log" >&2' ERR
     echo "python: fetching $1 (once; its log meanwhile: $log) ..." >&2
     rm -rf "$packages"
-    python3 -m venv "$packages" >"$log" 2>&1
-    "$2" >>"$log" 2>&1
+    { python3 -m venv "$packages" && "$2"; } >"$log" 2>&1 || {
+        tail -n 60 "$log" >&2
+        echo "python: that failed; all of its output is in $log" >&2
+        exit 1
+    }
     touch "$packages/complete"
 }
+# As the shell's -e does not apply to what is tested for failure, each step says that the one before must have succeeded.
 base() {
-    read -r torch < <(grep ^torch== python/requirements.txt)
-    "$packages/bin/python" -m pip install "$torch"
-    "$packages/bin/python" -m pip install -r python/requirements.txt
+    read -r torch < <(grep ^torch== python/requirements.txt) &&
+        "$packages/bin/python" -m pip install "$torch" &&
+        "$packages/bin/python" -m pip install -r python/requirements.txt
 }
 serve() {
-    echo "$below" >"$(folder_of "$packages")/below.pth"
-    "$packages/bin/python" -m pip install -r python/requirements-serve.txt
+    echo "$below" >"$(folder_of "$packages")/below.pth" &&
+        "$packages/bin/python" -m pip install -r python/requirements-serve.txt
 }
 folder_of() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
 

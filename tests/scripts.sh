@@ -27,3 +27,30 @@ INSTALLED=$folder/of-the-targets SIDRA_SETUP='' with_pretenders scripts/setup.sh
 INSTALLED=$folder/of-setup SIDRA_SETUP='' with_pretenders make --no-print-directory setup >"$folder/log" || fail "make setup: $(<"$folder/log")"
 lacking=$(comm -23 <(sort -u "$folder/of-the-targets") <(sort -u "$folder/of-setup"))
 [[ -z $lacking ]] || fail "make setup does not install: ${lacking//$'\n'/ }"
+
+# What pip says when it fails is shown, and the environment is made anew the next time.
+real_python=$(command -v python3)
+export real_python
+pretend python3 <<'END'
+[[ "$1 $2" == "-m venv" ]] || exec "$real_python" "$@"
+mkdir -p "$3/bin"
+cat >"$3/bin/python" <<'PYTHON'
+#!/bin/sh
+case "$*" in
+    "-m pip install torch=="*) [ ! "$NO_TORCH" ] || { echo "no torch today" && exit 1; } ;;
+    "-m pip install -r "*) [ ! "$NO_OTHERS" ] || { echo "no others today" && exit 1; } ;;
+esac
+PYTHON
+chmod +x "$3/bin/python"
+END
+packages() { XDG_CACHE_HOME=$folder/cache with_pretenders scripts/python-packages.sh >"$folder/said" 2>"$folder/errors"; }
+for missing in torch others; do
+    declare -x "NO_${missing^^}=yes"
+    packages && fail "python-packages.sh succeeds without $missing"
+    [[ ! -s $folder/said ]] || fail "python-packages.sh names an interpreter without $missing: $(<"$folder/said")"
+    grep -q "no $missing today" "$folder/errors" || fail "python-packages.sh does not show what pip says: $(<"$folder/errors")"
+    grep -q "all of its output is in $folder/cache/sidra/python-.*\.log" "$folder/errors" || fail "python-packages.sh names no log: $(<"$folder/errors")"
+    unset "NO_${missing^^}"
+done
+packages || fail "python-packages.sh: $(<"$folder/errors")"
+[[ -x $(<"$folder/said") ]] || fail "python-packages.sh names no interpreter: $(<"$folder/said")"
