@@ -54,3 +54,24 @@ for missing in torch others; do
 done
 packages || fail "python-packages.sh: $(<"$folder/errors")"
 [[ -x $(<"$folder/said") ]] || fail "python-packages.sh names no interpreter: $(<"$folder/said")"
+
+# kmod.sh remembers as clean only the sources that it has checked. Its roots are empty, and its compiler is a command.
+tree=$folder/kmod-tree
+mkdir -p "$tree"/{scripts/vm,kmod/tests,uapi,firmware/image}
+cp scripts/{kmod.sh,kmod_cycles.py,figures.py} "$tree/scripts"
+touch "$tree"/{kmod/Kbuild,kmod/sidra.c,kmod/tests/test.c,uapi/sidra.h,firmware/image/image.c}
+cat >"$tree/scripts/vm/common.sh" <<'END'
+can_make_roots() { :; }
+debian_archives() { echo "$@"; }
+unpack_debian() { mkdir -p "$1/usr/bin" "$1/lib/modules/6.12"; }
+as_root() { if [[ $1 == */kmod.sh ]]; then eval "$COMPILER"; else "$@"; fi; }
+END
+clean() { # compiler: how many checks of the module's builds it remembers
+    COMPILER=$1 XDG_CACHE_HOME=$folder/cache "$tree/scripts/kmod.sh" >"$folder/log" 2>&1 || : # there is no checkpatch in these roots
+    for suite in bookworm trixie backports sid; do
+        grep -q "^  passed  $suite: Linux 6.12" "$folder/log" || fail "kmod.sh does not compile for $suite: $(<"$folder/log")"
+    done
+    find "$folder/cache/sidra/kmod/clean" -type f 2>/dev/null | wc -l
+}
+[[ $(clean 'echo "/* edited */" >>kmod/sidra.c') == 0 ]] || fail "kmod.sh remembers as clean what was edited while it was compiled"
+[[ $(clean :) != 0 ]] || fail "kmod.sh does not remember what it has compiled"
