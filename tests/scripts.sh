@@ -75,3 +75,14 @@ clean() { # compiler: how many checks of the module's builds it remembers
 }
 [[ $(clean 'echo "/* edited */" >>kmod/sidra.c') == 0 ]] || fail "kmod.sh remembers as clean what was edited while it was compiled"
 [[ $(clean :) != 0 ]] || fail "kmod.sh does not remember what it has compiled"
+
+# The last of several architectures' copies takes the state of the library along. The script finds no other program than this one.
+mkdir "$folder/only"
+printf '#!/bin/sh\necho "rm $*"\n' >"$folder/only/rm"
+chmod +x "$folder/only/rm"
+postrm() { # action, number of copies: what it runs
+    PATH=$folder/only DPKG_MAINTSCRIPT_PACKAGE_REFCOUNT=$2 /bin/sh scripts/packages/debian/libsidra-smi1.postrm "$1"
+}
+[[ $(postrm purge 2) == "" ]] || fail "purging one of two copies of the library runs: $(postrm purge 2)"
+[[ $(postrm remove 1) == "" ]] || fail "removing the library runs: $(postrm remove 1)"
+[[ $(postrm purge 1) == "rm -rf /var/lib/sidra" ]] || fail "purging the last copy of the library runs: $(postrm purge 1)"
