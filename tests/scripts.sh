@@ -86,3 +86,31 @@ postrm() { # action, number of copies: what it runs
 [[ $(postrm purge 2) == "" ]] || fail "purging one of two copies of the library runs: $(postrm purge 2)"
 [[ $(postrm remove 1) == "" ]] || fail "removing the library runs: $(postrm remove 1)"
 [[ $(postrm purge 1) == "rm -rf /var/lib/sidra" ]] || fail "purging the last copy of the library runs: $(postrm purge 1)"
+
+# Whether KVM works is remembered, but not that a trial was too slow to tell.
+mkdir -p "$folder/vm/root"
+pretend timeout <<<'echo tried >>"$TRIALS"
+[[ $TRIAL != works ]] || echo "Unable to mount root fs" >"${!#/file:/}"
+[[ $TRIAL != slow ]] || exit 124'
+kvm() { # how the trial ends: the answer, and after it the number of trials
+    TRIAL=$1 TRIALS=$folder/trials with_pretenders python3 -B - "$folder/vm/root" <<'END'
+import os, pathlib, sys
+sys.path.insert(0, "scripts/vm")
+import machine
+os.access = lambda *_: True
+print(machine.kvm_works("/bin/true", pathlib.Path(sys.argv[1])))
+END
+    wc -l <"$folder/trials"
+}
+for ((trial = 1; trial <= 2; trial++)); do
+    [[ $(kvm slow) == "False"$'\n'$trial ]] || fail "trial $trial of KVM: that it was too slow is remembered"
+done
+for how in works fails; do
+    rm -f "$folder/vm/kvm" "$folder/trials"
+    answer=False
+    [[ $how == fails ]] || answer=True
+    for ((ask = 1; ask <= 2; ask++)); do
+        [[ $(kvm $how) == "$answer"$'\n'1 ]] || fail "a trial of KVM that $how is not believed, or not remembered"
+    done
+done
+[[ $(ls "$folder/vm") == $'kvm\nroot' ]] || fail "trials of KVM leave files: $(ls "$folder/vm")"
