@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # packages.sh PART: runs in a guest that has the packages and nothing else of this tree. In this order:
 #   rules      udev accepts the rule, and the group exists
-#   absent     without the module, the doctor names what is missing
+#   absent     without the module, the doctor names what is missing, and sidra-reg leaves the card as it was
 #   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes belong to the group
 #   member     an ordinary user of the group computes on the card, also by its persistent name
 #   stranger   a user outside of the group is told the reason for the refusal
@@ -70,6 +70,10 @@ case $1 in
         [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"
         says 9 "is present, but its driver is not loaded" root "" sidra-smi doctor
         grep -q "modprobe sidra (package sidra-dkms)" /tmp/said || fail "it does not say what to do"
+        enable=/sys/bus/pci/devices/$(sidra-reg list | cut -d ' ' -f 2)/enable
+        before=$(<"$enable")
+        sidra-reg dump
+        is "how often the card is enabled after sidra-reg" "$before" "$(<"$enable")"
         ;;
     nodes)
         [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"

@@ -76,18 +76,32 @@ class DriverRegisters final : public Registers {
     const std::string driver_;
 };
 
+// Without a driver nobody has switched the function's memory on. The kernel counts who wants it to be.
+class Enabled {
+   public:
+    explicit Enabled(const Function& function) : file_(fs::path(function.folder) / "enable") {
+        if (!write(1))
+            throw Error(fmt::format("cannot enable {}; {}", function.address,
+                                    geteuid() != 0 ? "run sidra-reg as root" : "see the kernel log"));
+    }
+    ~Enabled() { write(0); }
+    Enabled(const Enabled&) = delete;
+    Enabled& operator=(const Enabled&) = delete;
+
+   private:
+    bool write(int value) const {
+        std::ofstream enable(file_);
+        enable << value << std::flush;
+        return enable.good();
+    }
+
+    const fs::path file_;
+};
+
 class BarRegisters final : public Registers {
    public:
-    explicit BarRegisters(const Function& function) {
-        const fs::path folder = fs::path(kFunctions) / function.address;
-        {  // without a driver nobody has switched the function's memory on
-            std::ofstream enable(folder / "enable");
-            enable << 1 << std::flush;
-            if (!enable)
-                throw Error(fmt::format("cannot enable {}; {}", function.address,
-                                        geteuid() != 0 ? "run sidra-reg as root" : "see the kernel log"));
-        }
-        const std::string path = folder / fmt::format("resource{}", SIDRA_BAR_REGS);
+    explicit BarRegisters(const Function& function) : enabled_(function) {
+        const std::string path = fs::path(function.folder) / fmt::format("resource{}", SIDRA_BAR_REGS);
         const int file = open(path.c_str(), O_RDWR | O_SYNC | O_CLOEXEC);
         if (file < 0) throw Error(fmt::format("cannot open {}: {}", path, strerror(errno)));
         void* memory = mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -115,6 +129,7 @@ class BarRegisters final : public Registers {
 
     volatile uint32_t& word(uint32_t offset) const { return *reinterpret_cast<volatile uint32_t*>(bar_ + offset); }
 
+    const Enabled enabled_;
     std::byte* bar_ = nullptr;
 };
 
@@ -128,7 +143,7 @@ std::vector<Function> find_functions() {
             attribute(entry.path() / "device") != SIDRA_PCI_DEVICE_ID)
             continue;
         const fs::path driver = fs::read_symlink(entry.path() / "driver", error);
-        found.push_back({entry.path().filename(), driver.filename()});
+        found.push_back({entry.path().filename(), driver.filename(), entry.path()});
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
     return found;

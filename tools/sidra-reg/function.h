@@ -22,6 +22,7 @@ class Error : public std::runtime_error {
 struct Function {
     std::string address;  // 0000:00:04.0
     std::string driver;   // "": none
+    std::string folder;   // its files in sysfs
 };
 
 // In the order of their addresses.
