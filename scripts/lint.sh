@@ -4,6 +4,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
+# shellcheck source=scripts/tree_files.sh
+. scripts/tree_files.sh
 jobs=${JOBS:-$(nproc)}
 failures=()
 step() { # name, command; 77 means skipped
@@ -15,25 +17,41 @@ step() { # name, command; 77 means skipped
     ((status == 0 || status == 77)) || failures+=("$name")
 }
 
-licences() { # checks that every file has an SPDX line among its first three lines
-    local file status=0
-    while read -r file; do
-        if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: '; then
+# Files of these names, and scripts, which have what runs them in their first line.
+sources() { # interpreters, pathspec...
+    local file line
+    { tree_files "${@:2}" && tree_files | while IFS= read -r file; do
+        IFS= read -r line <"$file" || :
+        [[ ! $line =~ ^'#!'.*[/\ ]($1)$ ]] || echo "$file"
+    done; } | sort -u
+}
+
+licences() { # checks that every source has an SPDX line among its first three lines
+    local file status=0 listed
+    listed=$(sources '.*' '*.[chS]' '*.[ch]pp' '*.inc' '*.td' '*.fbs' '*.proto' '*.mlir' '*.ld' '*.py' '*.pyi' '*.sh' '*.bash' '*.fish' '*.cmake' \
+        '*.toml' '*.yml' '*.yaml' '*CMakeLists.txt' '*Makefile' '*Kbuild' '*Kconfig') || return
+    while IFS= read -r file; do
+        if [[ $(head -n 3 "$file") != *"SPDX-License-Identifier: "* ]]; then
             echo "$file: no SPDX-License-Identifier in its first lines"
             status=1
         fi
-    done < <(find CMakeLists.txt Makefile .ci scripts uapi qemu-device firmware libsidra tests tools -type f \
-        \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.inc' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
-        -o -name CMakeLists.txt -o -name Makefile -o -name run \) 2>/dev/null)
+    done <<<"$listed"
     return $status
+}
+
+shell_scripts() {
+    local listed
+    listed=$(sources '(ba|da)?sh' '*.sh') || return
+    xargs -d '\n' shellcheck -x <<<"$listed"
 }
 
 # A source is checked again if it, any header or the rules have changed since it was last clean.
 tidy_one() { # build folder, source
     local stamp=$1/lint/${2//\//,} output
     [[ $stamp -nt $2 && $stamp -nt $1/lint/newest ]] && return
+    touch "$stamp.new" # before the check, so that an edit during it is newer
     if output=$(clang-tidy --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option "$2" 2>&1); then
-        touch "$stamp"
+        mv "$stamp.new" "$stamp"
     else
         grep -Ev '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -' <<<"$output"
         return 1
@@ -44,8 +62,8 @@ export -f tidy_one
 tidy() { # build folder; its compile commands list the sources for this processor and these packages
     mkdir -p "$1/lint"
     local newest
-    newest=$(find firmware libsidra qemu-device uapi tools .clang-tidy \( -name '*.h*' -o -name '*.inc' -o -name .clang-tidy \) \
-        -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+    newest=$(tree_files '*.h' '*.hpp' '*.inc' '*.td' '*.fbs' '*.proto' '*.clang-tidy' ':!kmod' ':!tests' | xargs -d '\n' stat -c '%.9Y %n' |
+        sort -n | tail -n 1 | cut -d' ' -f2-) || return
     touch -r "$newest" "$1/lint/newest"
     sed -n "s|.*\"file\": \"$PWD/\(.*\.cpp\)\".*|\1|p" "$1/compile_commands.json" | grep -v '^tests/' | sort -u |
         xargs -r -P "$jobs" -I{} bash -c "tidy_one '$1' {}"
@@ -65,7 +83,7 @@ python_checks() {
 }
 
 step licences licences
-step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,coverage,detach,ask-host} scripts/packages/*.sh tests/*.sh tests/vm/*.sh .ci/run
+step shellcheck shell_scripts
 step plots scripts/ispp-plot.py --check
 step headers scripts/check-headers.sh
 step format scripts/format.sh --check

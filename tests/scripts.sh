@@ -114,3 +114,36 @@ for how in works fails; do
     done
 done
 [[ $(ls "$folder/vm") == $'kvm\nroot' ]] || fail "trials of KVM leave files: $(ls "$folder/vm")"
+
+# What lint.sh looks at, in a tree with a file of each kind. Its other checks are not there.
+command -v git >/dev/null || exit 0
+tree=$folder/lint-tree
+mkdir -p "$tree"/{scripts/cmake,scripts/vm/guest,compiler/passes,kmod,python,build/release} "$folder/lint-bin"
+cp scripts/{lint.sh,tree_files.sh} "$tree/scripts"
+git -C "$tree" init --quiet
+echo /build/ >"$tree/.gitignore"
+touch "$tree"/{compiler/passes/pass.cpp,compiler/passes/pass.h,kmod/sidra.c,python/client.py,.clang-tidy}
+echo '#!/bin/sh' | tee "$tree/scripts/cmake/cache.sh" >"$tree/scripts/vm/guest/detach"
+echo "\"file\": \"$tree/compiler/passes/pass.cpp\"" >"$tree/build/release/compile_commands.json"
+lint() { ! PATH=$folder/lint-bin:$PATH "$tree/scripts/lint.sh" build/release >"$folder/log" 2>&1 || fail "lint.sh finds nothing: $(<"$folder/log")"; }
+printf '#!/bin/sh\nprintf "shellcheck %%s\\n" "$@"\n' >"$folder/lint-bin/shellcheck"
+printf '#!/bin/sh\nfor last; do :; done\necho "$last" >>"%s"\neval "$EDIT"\n' "$folder/tidied" >"$folder/lint-bin/clang-tidy"
+chmod +x "$folder/lint-bin"/*
+tidies() { # how often, why, command that edits while clang-tidy runs
+    : >"$folder/tidied"
+    EDIT=${3:-} lint
+    [[ $(wc -l <"$folder/tidied") == "$1" ]] || fail "clang-tidy runs $(wc -l <"$folder/tidied") times instead of $1: $2; $(<"$folder/log")"
+}
+tidies 1 "a new source" 'echo "// edited" >>compiler/passes/pass.cpp'
+for file in compiler/passes/pass.cpp compiler/passes/pass.h kmod/sidra.c python/client.py scripts/cmake/cache.sh scripts/vm/guest/detach; do
+    grep -q "^$file: no SPDX" "$folder/log" || fail "lint.sh does not miss the licence of $file: $(<"$folder/log")"
+done
+for file in scripts/lint.sh scripts/cmake/cache.sh scripts/vm/guest/detach; do
+    grep -q "^shellcheck $file\$" "$folder/log" || fail "lint.sh does not check $file: $(<"$folder/log")"
+done
+tidies 1 "the source was edited during the check" 'echo "// edited" >>compiler/passes/pass.h'
+tidies 1 "a header of the compiler was edited during the check"
+touch -d '1 hour ago' "$tree"/compiler/passes/pass.*
+tidies 0 "nothing was edited"
+touch "$tree/compiler/passes/pass.h"
+tidies 1 "a header of the compiler was edited"

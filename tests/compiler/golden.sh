@@ -4,7 +4,7 @@
 # the output with the file's comments.
 set -uo pipefail
 opt=$(realpath "$1")
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit
 PATH=$(dirname "$opt"):$(llvm-config-19 --bindir):$PATH
 if ! command -v FileCheck >/dev/null; then
     echo "golden: install FileCheck (llvm-19-tools)" >&2
