@@ -52,31 +52,51 @@ rm -rf "$out/pip"
 "$(scripts/python-packages.sh)" -m pip download --quiet --no-deps --dest "$out/pip" "$(grep ^nanobind== python/requirements.txt)"
 key=$(printf '%s\n' "${packages[@]}" | sha256sum | cut -c1-12)
 root=$vm_cache/torch-root-$key
-if ! [[ -e $root/complete ]]; then
+disk=$root/root.erofs
+
+# All checkouts share the root and its disk: one makes them, and the others wait.
+alone() ( # function
+    exec {lock}>"$vm_cache/torch-root.lock"
+    if ! flock -n "$lock"; then
+        echo "torch-suites: another run makes the root or its disk; waiting for it" >&2
+        flock "$lock"
+    fi
+    trap 'exit 130' INT TERM HUP
+    "$1"
+)
+make_root() {
+    local old sources
+    [[ ! -e $root/complete ]] || return 0
     echo "torch-suites: making a Debian 13 root with PyTorch in $root (once; 3 minutes, 3 GB)" >&2
-    as_root rm -rf "$root"
-    mkdir -p "$root/root"
+    for old in "$root" "$vm_cache"/torch-root-*.*; do as_root rm -rf "$old"; done # what was left by a run that was killed
+    work=$root.$$
+    trap 'as_root rm -rf "$work"' EXIT
+    mkdir -p "$work/root"
     sources=$(debian_archives trixie)
     # The tests are in the source package only. apt verifies it.
     # shellcheck disable=SC2016 # mmdebstrap's variables
-    unpack_debian "$root/root" "$out/root.log" "$sources"$'\n'"${sources//deb /deb-src }" trixie --variant=minbase \
+    unpack_debian "$work/root" "$out/root.log" "$sources"$'\n'"${sources//deb /deb-src }" trixie --variant=minbase \
         --include="$(IFS=, && echo "${packages[*]}")" \
         --customize-hook='mkdir -p "$1/srv/pytorch" && cd "$1/srv" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get source -qq --download-only --only-source pytorch && tar -xf pytorch_*.orig.tar.xz -C pytorch --strip-components=2 --wildcards "*/test/*" && rm pytorch_*' ||
         { tail -n 40 "$out/root.log" >&2 && fail "the root was not made; the log is $out/root.log"; }
-    touch "$root/complete"
-fi
+    touch "$work/complete"
+    mv -T "$work" "$root"
+}
+make_disk() {
+    [[ ! -e $disk ]] || return 0
+    echo "torch-suites: making a disk of that root (once)" >&2
+    as_root mkfs.erofs --exclude-path=var/cache --exclude-path=srv "$disk.new" "$root/root" >"$out/disk.log" 2>&1 ||
+        { tail -n 5 "$out/disk.log" >&2 && fail "the disk was not made; the log is $out/disk.log"; }
+    mv "$disk.new" "$disk"
+}
+
+alone make_root
 rm -f "$out/figures"
 status=0
 as_root "$here/torch-suites.sh" --inside "$root/root" "$out" "$@" || status=$?
 [[ ! -s $out/figures ]] || scripts/figures.py build/figures/torch.json <"$out/figures"
 [[ ${1:-} == --vm && $status == 0 ]] || exit $status
-disk=$root/root.erofs
-if ! [[ -e $disk ]]; then
-    echo "torch-suites: making a disk of that root (once)" >&2
-    as_root mkfs.erofs --exclude-path=var/cache --exclude-path=srv "$disk.new" "$root/root" >"$out/disk.log" 2>&1 ||
-        { tail -n 5 "$out/disk.log" >&2 && fail "the disk was not made; the log is $out/disk.log"; }
-    mv "$disk.new" "$disk"
-fi
+alone make_disk
 scripts/vm/build.sh . kmod
 # PyTorch ends with SIGILL on the simplest processor that QEMU has.
 exec scripts/vm/check.py --memory 4G --logs build/vm-torch \

@@ -4,7 +4,8 @@
 # shellcheck disable=SC2016 # what stands in single quotes is for others to expand
 set -euo pipefail
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# shellcheck disable=SC2154 # assigned there
+trap 'for group in $(jobs -p); do kill -- -"$group" 2>/dev/null; done; rm -rf "$folder"' EXIT
 fail() {
     echo "scripts: $*" >&2
     exit 1
@@ -114,6 +115,59 @@ for how in works fails; do
     done
 done
 [[ $(ls "$folder/vm") == $'kvm\nroot' ]] || fail "trials of KVM leave files: $(ls "$folder/vm")"
+
+# Of two checkouts that find no root with PyTorch, one makes it, and the other waits until it is complete.
+tree=$folder/torch-tree
+mkdir -p "$tree"/{scripts/vm,python}
+cp scripts/torch-suites.sh "$tree/scripts"
+echo nanobind==1 >"$tree/python/requirements.txt"
+printf '#!/bin/sh\necho true\n' | tee "$tree/scripts/python-packages.sh" >"$tree/scripts/vm/build.sh"
+cp "$tree/scripts/vm/build.sh" "$tree/scripts/vm/check.py"
+chmod +x "$tree"/scripts/{python-packages.sh,vm/*}
+cat >"$tree/scripts/vm/common.sh" <<'END'
+vm_cache=$XDG_CACHE_HOME/sidra/vm
+fail() { echo "$@" >&2 && exit 1; }
+can_make_roots() { :; }
+debian_archives() { echo "deb $1"; }
+unpack_debian() {
+    echo "$1" >>"$ROOTS"
+    read -r _ <"$GO"
+    touch "$1/made"
+}
+as_root() {
+    case $1 in
+        */torch-suites.sh) [[ -e $3/made ]] ;;
+        mkfs.erofs) echo disk >>"$ROOTS" && touch "${@: -2:1}" ;;
+        *) "$@" ;;
+    esac
+}
+END
+cp -r "$tree" "$folder/torch-tree-2"
+export ROOTS=$folder/roots GO=$folder/go
+mkfifo "$GO"
+exec {go}<>"$GO" # writing does not wait for a reader
+suites() { XDG_CACHE_HOME=$folder/cache "$folder/$1/scripts/torch-suites.sh" --vm >"$folder/$1.log" 2>&1; }
+roots() { grep -cv '^disk$' "$ROOTS" 2>/dev/null || :; }
+set -m # process groups, which can be ended as a whole
+suites torch-tree &
+first=$!
+until [[ $(roots) == 1 ]]; do
+    kill -0 $first || fail "no root is made: $(<"$folder/torch-tree.log")"
+    sleep 0.01
+done
+suites torch-tree-2 &
+second=$!
+set +m
+until [[ $(roots) == 2 ]] || grep -qs waiting "$folder/torch-tree-2.log"; do
+    kill -0 $second || fail "the second checkout neither makes a root nor waits for one: $(<"$folder/torch-tree-2.log")"
+    sleep 0.01
+done
+for ((left = $(roots); left > 0; left--)); do echo go >&"$go"; done
+wait $first || fail "the checkout that makes the root fails: $(<"$folder/torch-tree.log")"
+wait $second || fail "the checkout that waits for the root fails: $(<"$folder/torch-tree-2.log")"
+[[ $(roots) == 1 ]] || fail "two checkouts make the same root: $(<"$ROOTS")"
+[[ $(grep -c '^disk$' "$ROOTS") == 1 ]] || fail "two checkouts make the same disk"
+[[ -z $(find "$folder/cache/sidra/vm" -name 'torch-root-*.*') ]] || fail "half a root is left: $(ls "$folder/cache/sidra/vm")"
 
 # What lint.sh looks at, in a tree with a file of each kind. Its other checks are not there.
 command -v git >/dev/null || exit 0
