@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <numeric>
 
 #include "host_call.h"
@@ -53,17 +52,6 @@ mlir::Value Build::made(llvm::ArrayRef<int64_t> shape, Type element, Arguments&&
     return value;
 }
 
-namespace {
-
-// The nearest int64 towards zero; 0 for NaN.
-int64_t whole(double number) {
-    if (std::isnan(number)) return 0;
-    if (number >= 0x1p63) return INT64_MAX;
-    return number < -0x1p63 ? INT64_MIN : static_cast<int64_t>(number);
-}
-
-}  // namespace
-
 // ---- Constants ------------------------------------------------------------------------------------------------------
 
 mlir::Value Build::constant(mlir::Attribute value, mlir::RankedTensorType type) {
@@ -83,7 +71,7 @@ mlir::Value Build::floats(llvm::ArrayRef<float> numbers) {
 mlir::Value Build::splat(double number, Type element, llvm::ArrayRef<int64_t> shape) {
     Elements one{mlir::RankedTensorType::get({}, element), {}};
     if (mlir::isa<mlir::FloatType>(element)) one.numbers = Elements::Floats{store(static_cast<float>(number), element)};
-    else one.numbers = Elements::Integers{store(whole(number), element)};
+    else one.numbers = Elements::Integers{saturate(number, element)};
     const mlir::RankedTensorType type = tensor(shape, element);
     return constant(attribute_of(one).resizeSplat(type), type);
 }
@@ -343,7 +331,7 @@ mlir::Value Build::pad(Value input, llvm::ArrayRef<int64_t> before, llvm::ArrayR
     if (shape == shape_of(input)) return input;
     const Type element = element_of(input);
     const mlir::TypedAttr attribute = is_float(input) ? mlir::TypedAttr(builder_.getFloatAttr(element, value))
-                                                      : builder_.getIntegerAttr(element, store(whole(value), element));
+                                                      : builder_.getIntegerAttr(element, saturate(value, element));
     return made<PadOp>(shape, element, input, builder_.getDenseI64ArrayAttr(before),
                        builder_.getDenseI64ArrayAttr(after), attribute);
 }

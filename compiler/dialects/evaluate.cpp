@@ -306,19 +306,9 @@ Result evaluate_op(SelectOp op, llvm::ArrayRef<Elements> in) {
     return result;
 }
 
-int64_t to_integer(float x) {
-    if (std::isnan(x)) return 0;
-    if (x >= 0x1p63f) return std::numeric_limits<int64_t>::max();
-    return x < -0x1p63f ? std::numeric_limits<int64_t>::min() : static_cast<int64_t>(x);
-}
-
-int64_t saturate(int64_t number, mlir::Type type) {
-    const auto integer = mlir::cast<mlir::IntegerType>(type);
-    if (integer.getWidth() == 64) return number;
-    if (integer.getWidth() == 1) return number != 0;
-    const int64_t span = int64_t{1} << integer.getWidth();
-    return integer.isUnsigned() ? std::clamp<int64_t>(number, 0, span - 1)
-                                : std::clamp<int64_t>(number, -span / 2, span / 2 - 1);
+// A number of 64 bits as the chip loads it for an operation in 32 bits.
+int64_t loaded(int64_t number) {
+    return std::clamp<int64_t>(number, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
 }
 
 Result evaluate_op(CastOp op, llvm::ArrayRef<Elements> in) {
@@ -328,12 +318,11 @@ Result evaluate_op(CastOp op, llvm::ArrayRef<Elements> in) {
     if (const auto* const from = std::get_if<Floats>(&in[0].numbers)) {
         for (const float x : *from)
             if (mlir::isa<mlir::FloatType>(type)) floats.push_back(store(x, type));
-            else if (type.isInteger(1)) integers.push_back(x != 0);
-            else integers.push_back(saturate(to_integer(op.getNearest() ? std::nearbyint(x) : x), type));
+            else integers.push_back(saturate(op.getNearest() ? std::nearbyint(x) : x, type));
     } else {
         for (const int64_t x : std::get<Integers>(in[0].numbers))
             if (mlir::isa<mlir::FloatType>(type)) floats.push_back(store(static_cast<float>(x), type));
-            else integers.push_back(saturate(x, type));
+            else integers.push_back(type.isInteger(64) ? x : store(loaded(x), type));
     }
     if (mlir::isa<mlir::FloatType>(type)) return Elements{op.getType(), std::move(floats)};
     return Elements{op.getType(), std::move(integers)};
@@ -446,7 +435,20 @@ Result evaluate_op(HostOp op, llvm::ArrayRef<Elements> in) {
 float store(float number, mlir::Type type) { return type.isF32() ? number : to_float(in_type(number, type)); }
 
 int64_t store(int64_t number, mlir::Type type) {
-    return type.isInteger(64) ? number : saturate(static_cast<int32_t>(number), type);
+    if (type.isInteger(1)) return number != 0;
+    const unsigned unused = 64 - type.getIntOrFloatBitWidth();
+    const uint64_t bits = static_cast<uint64_t>(number) << unused;
+    return type.isUnsignedInteger() ? wrap(bits >> unused) : wrap(bits) >> unused;
+}
+
+int64_t saturate(double number, mlir::Type type) {
+    if (type.isInteger(1)) return number != 0;
+    if (std::isnan(number)) return 0;
+    const bool positive = type.isUnsignedInteger();
+    const unsigned bits = type.getIntOrFloatBitWidth() - (positive ? 0 : 1);
+    const auto most = wrap(~uint64_t{0} >> (64 - bits)), least = positive ? 0 : -most - 1;
+    if (number >= std::ldexp(1.0, static_cast<int>(bits))) return most;
+    return number <= static_cast<double>(least) ? least : static_cast<int64_t>(number);
 }
 
 std::optional<Elements> elements_of(mlir::Attribute attribute) {

@@ -28,9 +28,12 @@ struct Elements {
 std::optional<Elements> elements_of(mlir::Attribute attribute);
 mlir::DenseElementsAttr attribute_of(const Elements& elements);
 
-// The number as an element of a type: rounded to a float type, saturated to an integer type of less than 64 bits.
+// The number as an element of a type: rounded to a float type, modulo 2^bits to an integer type. A bool is whether it
+// is not zero.
 float store(float number, mlir::Type type);
 int64_t store(int64_t number, mlir::Type type);
+// A number that may be a fraction as an element of an integer type: towards zero, saturated; 0 for NaN.
+int64_t saturate(double number, mlir::Type type);
 
 // The result of an operation, from its operands. Nothing for products, windows and whatever else only the chip
 // computes, and where the result is not defined (an index outside of its input). Integers of 64 bits have 64 bits here:

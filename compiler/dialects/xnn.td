@@ -108,7 +108,8 @@ def Xnn_SelectOp : Xnn_Op<"select"> {
 def Xnn_CastOp : Xnn_Op<"cast"> {
   let summary = "Each element in another type";
   let description = [{
-    To an integer: towards zero, saturated; with `nearest` to the nearest, ties to even. To i1: whether it is not zero.
+    Of a float to an integer: towards zero, saturated; with `nearest` to the nearest, ties to even. Of an integer to a
+    narrower one: modulo 2^bits, of an i64 as the s32 that the chip loads. To i1: whether it is not zero.
   }];
   let arguments = (ins Xnn_Tensor:$input, UnitAttr:$nearest);
   let results = (outs Xnn_Tensor:$result);

@@ -166,9 +166,10 @@ Values swapped(Node& n) {
 }
 
 Value quotient(Build& b, Value lhs, Value rhs) {
-    // The chip divides floats only: f32 has the quotients of small integers exactly.
+    // The chip divides floats only: f32 has the quotients of small integers exactly. The largest is -min, which wraps.
     if (Build::is_float(lhs) || Build::element_of(lhs).getIntOrFloatBitWidth() > 16) return b.div(lhs, rhs);
-    return b.cast(b.div(b.cast(lhs, b.f32()), b.cast(rhs, b.f32())), Build::element_of(lhs));
+    const Value whole = b.cast(b.div(b.cast(lhs, b.f32()), b.cast(rhs, b.f32())), b.integer(32));
+    return b.cast(whole, Build::element_of(lhs));
 }
 
 Values div(Node& n) { return {quotient(n.b, n[0], second(n))}; }
@@ -196,14 +197,7 @@ Values shift(Node& n) {
     const std::string direction = n.text("direction", "");
     if (direction != "LEFT" && direction != "RIGHT") refuse("the direction is {}", in_quotes(direction));
     const bool left = direction == "LEFT";
-    Build& b = n.b;
-    const mlir::Type type = Build::element_of(n[0]);
-    // Bits that leave a byte are lost, but an int32 would saturate.
-    const Value wide = type.isInteger(8) ? b.cast(n[0], b.integer(32)) : n[0];
-    const Value by = type.isInteger(8) ? b.cast(n[1], b.integer(32)) : n[1];
-    const Value shifted = b.binary(left ? Binary::shl : Binary::shr, wide, by);
-    if (!type.isInteger(8)) return {shifted};
-    return {b.cast(b.binary(Binary::bit_and, shifted, 255), type)};
+    return {n.b.binary(left ? Binary::shl : Binary::shr, n[0], n[1])};
 }
 
 // base * base * ..., by squares.

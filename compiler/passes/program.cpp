@@ -198,7 +198,9 @@ class Generator {
         const bool index = op.getFunction() == xnn::Reduction::argmax || op.getFunction() == xnn::Reduction::argmin;
         if (ints && index) in = emit_vector("to_float", {in});
         else if (ints) name += "_int";
-        scalars_[op.getResult().getAsOpaquePointer()] = emit_scalar(name, {in});
+        const Register result = emit_scalar(name, {in});
+        const bool leaves = op.getFunction() == xnn::Reduction::sum;  // the range of its type
+        scalars_[op.getResult().getAsOpaquePointer()] = leaves ? narrowed(result, op.getResult(), true) : result;
     }
 
     // What later passes need again, if it costs more than to store and load it.
@@ -399,8 +401,9 @@ class Generator {
             .Case<xnn::ScanOp>([&](auto scan) {
                 by_row_ = true;
                 if (is_one) refuse("a scan of one column");
-                return emit_vector(kind_of(scan.getInput()) == Kind::kFloat ? "scan" : "scan_int",
-                                   {vector(scan.getInput())});
+                const bool is_float = kind_of(scan.getInput()) == Kind::kFloat;
+                const Register sums = emit_vector(is_float ? "scan" : "scan_int", {vector(scan.getInput())});
+                return narrowed(sums, scan.getResult(), false);
             })
             .Default([](mlir::Operation* other) -> Register {
                 refuse(other->getName().getStringRef().str() + " is not an operation of vector programs");

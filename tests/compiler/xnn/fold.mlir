@@ -18,13 +18,41 @@ func.func @integers() -> (tensor<2xi64>, tensor<2xi64>, tensor<2xi32>, tensor<2x
   %i = xnn.constant(dense<[2147483647, -1]> : tensor<2xi32>) : tensor<2xi32>
   %one = xnn.constant(dense<1> : tensor<2xi32>) : tensor<2xi32>
   %2 = xnn.binary add %i, %one : tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>
-  // Saturated:
-  // CHECK-DAG: %[[BYTES:.*]] = xnn.constant(dense<[127, -1]> : tensor<2xi8>)
+  // CHECK-DAG: %[[BYTES:.*]] = xnn.constant(dense<-1> : tensor<2xi8>)
   %3 = xnn.cast %i : tensor<2xi32> -> tensor<2xi8>
   // CHECK-DAG: %[[LESS:.*]] = xnn.constant(dense<[false, true]> : tensor<2xi1>)
   %4 = xnn.binary lt %x, %two : tensor<2xi64>, tensor<i64> -> tensor<2xi1>
   // CHECK: return %[[HALF]], %[[LARGE]], %[[WRAPPED]], %[[BYTES]], %[[LESS]]
   return %0, %1, %2, %3, %4 : tensor<2xi64>, tensor<2xi64>, tensor<2xi32>, tensor<2xi8>, tensor<2xi1>
+}
+
+// Modulo 2^8 and 2^16, too. A cast sees of 64 bits what the chip loads, and a float saturates.
+// CHECK-LABEL: func.func @narrow
+func.func @narrow() -> (tensor<2xui8>, tensor<2xui8>, tensor<2xui8>, tensor<2xi8>, tensor<2xi16>, tensor<2xi8>, tensor<2xui8>, tensor<1xui8>) {
+  %x = xnn.constant(dense<[200, 5]> : tensor<2xui8>) : tensor<2xui8>
+  %y = xnn.constant(dense<[100, 7]> : tensor<2xui8>) : tensor<2xui8>
+  // CHECK-DAG: %[[SUM:.*]] = xnn.constant(dense<[44, 12]> : tensor<2xui8>)
+  %0 = xnn.binary add %x, %y : tensor<2xui8>, tensor<2xui8> -> tensor<2xui8>
+  // CHECK-DAG: %[[DIFFERENCE:.*]] = xnn.constant(dense<[100, 254]> : tensor<2xui8>)
+  %1 = xnn.binary sub %x, %y : tensor<2xui8>, tensor<2xui8> -> tensor<2xui8>
+  // CHECK-DAG: %[[INVERSE:.*]] = xnn.constant(dense<[55, 250]> : tensor<2xui8>)
+  %2 = xnn.unary invert %x : tensor<2xui8>
+  // CHECK-DAG: %[[SIGNED:.*]] = xnn.constant(dense<[-56, 5]> : tensor<2xi8>)
+  %3 = xnn.cast %x : tensor<2xui8> -> tensor<2xi8>
+  %words = xnn.constant(dense<[256, 32767]> : tensor<2xi16>) : tensor<2xi16>
+  // CHECK-DAG: %[[WORDS:.*]] = xnn.constant(dense<[0, 1]> : tensor<2xi16>)
+  %4 = xnn.binary mul %words, %words : tensor<2xi16>, tensor<2xi16> -> tensor<2xi16>
+  %large = xnn.constant(dense<[4294967296, 300]> : tensor<2xi64>) : tensor<2xi64>
+  // CHECK-DAG: %[[LARGE:.*]] = xnn.constant(dense<[-1, 44]> : tensor<2xi8>)
+  %5 = xnn.cast %large : tensor<2xi64> -> tensor<2xi8>
+  %floats = xnn.constant(dense<[300.0, -1.5]> : tensor<2xf32>) : tensor<2xf32>
+  // CHECK-DAG: %[[BOUNDS:.*]] = xnn.constant(dense<[255, 0]> : tensor<2xui8>)
+  %6 = xnn.cast %floats : tensor<2xf32> -> tensor<2xui8>
+  // CHECK-DAG: %[[ROW:.*]] = xnn.constant(dense<144> : tensor<1xui8>)
+  %row = xnn.constant(dense<200> : tensor<2xui8>) : tensor<2xui8>
+  %7 = xnn.reduce sum %row : tensor<2xui8> -> tensor<1xui8>
+  // CHECK: return %[[SUM]], %[[DIFFERENCE]], %[[INVERSE]], %[[SIGNED]], %[[WORDS]], %[[LARGE]], %[[BOUNDS]], %[[ROW]]
+  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<2xui8>, tensor<2xui8>, tensor<2xui8>, tensor<2xi8>, tensor<2xi16>, tensor<2xi8>, tensor<2xui8>, tensor<1xui8>
 }
 
 // CHECK-LABEL: func.func @floats
