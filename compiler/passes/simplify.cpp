@@ -59,17 +59,19 @@ struct DivideOnce : mlir::OpRewritePattern<xnn::BinaryOp> {
         if (op.getLhs().getType() != type || type.getShape().back() == 1 ||
             (divisor.getRank() > 0 && divisor.getShape().back() != 1))
             return failure();
-        // A code is the nearest to an exact quotient.
-        if (llvm::any_of(op->getUsers(), [](mlir::Operation* user) {
-                auto unary = mlir::dyn_cast<xnn::UnaryOp>(user);
-                auto cast = mlir::dyn_cast<xnn::CastOp>(user);
-                return (unary && unary.getFunction() == xnn::Unary::round) || (cast && cast.getNearest());
-            }))
-            return failure();
+        // What is rounded to an integer begins where an exact quotient does: 41 * (1 / 41) is less than 1.
+        if (llvm::any_of(op->getUsers(), rounds)) return failure();
         const Value inverse = rewriter.createOrFold<xnn::BinaryOp>(
             op.getLoc(), divisor, xnn::Binary::div, constant(rewriter, op.getLoc(), 1), op.getRhs());
         rewriter.replaceOpWithNewOp<xnn::BinaryOp>(op, type, xnn::Binary::mul, op.getLhs(), inverse);
         return success();
+    }
+
+    static bool rounds(mlir::Operation* user) {
+        using enum xnn::Unary;
+        if (auto cast = mlir::dyn_cast<xnn::CastOp>(user)) return cast.getType().getElementType().isInteger();
+        auto unary = mlir::dyn_cast<xnn::UnaryOp>(user);
+        return unary && llvm::is_contained({floor, ceil, round, trunc}, unary.getFunction());
     }
 };
 

@@ -190,5 +190,28 @@ TYPED_TEST(Integers, SumsWrapAround) {
     EXPECT_EQ(this->numbers(results[2]), sums);
 }
 
+// Of these divisors, the product of the quotient 1 / n and n is less than 1 in f32.
+TYPED_TEST(Integers, QuotientsByOneNumber) {
+    constexpr int kDivisors[] = {41, 47, 55, 61, 83, 97, 107};
+    for (const char* const op : {"Div", "Mod"})
+        for (const int divisor : kDivisors) {
+            const std::string name = fmt::format("{}-by-{}", op, divisor);
+            this->network_.constant(name + "-d", {}, kType<TypeParam>).add_int32_data(divisor);
+            this->network_.node(op, {"a", name + "-d"}, {name});
+            this->network_.output(name);
+        }
+    auto& a = this->numbers_["a"];
+    for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<TypeParam>(i);
+    const auto results = this->run();
+    for (size_t output = 0; output < results.size(); output++) {
+        const bool rest = output >= std::size(kDivisors);
+        const int64_t divisor = kDivisors[output % std::size(kDivisors)];
+        std::vector<TypeParam> right;
+        for (const TypeParam n : a)
+            right.push_back(static_cast<TypeParam>(rest ? remainder_of_floor(n, divisor) : n / divisor));
+        EXPECT_EQ(this->numbers(results[output]), right) << (rest ? "Mod by " : "Div by ") << divisor;
+    }
+}
+
 }  // namespace
 }  // namespace sidra::compiler

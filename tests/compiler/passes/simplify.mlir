@@ -28,18 +28,26 @@ func.func @silu(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 
 // -----
 
-// One division for each row, but not where the quotient is rounded to a code.
+// One division for each row, but not where the quotient is rounded to an integer.
 // CHECK-LABEL: func.func @divide
-func.func @divide(%x: tensor<2x8xf32>, %s: tensor<2x1xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+func.func @divide(%x: tensor<2x8xf32>, %s: tensor<2x1xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xi32>) {
   // CHECK: %[[INVERSE:.*]] = xnn.binary div %{{.*}}, %arg1 : tensor<f32>, tensor<2x1xf32> -> tensor<2x1xf32>
   // CHECK: xnn.binary mul %arg0, %[[INVERSE]]
   // CHECK: %[[EXACT:.*]] = xnn.binary div %arg0, %arg1
   // CHECK: xnn.unary round %[[EXACT]]
+  // CHECK: %[[WHOLE:.*]] = xnn.binary div %arg0, %arg1
+  // CHECK: xnn.unary floor %[[WHOLE]]
+  // CHECK: %[[CUT:.*]] = xnn.binary div %arg0, %arg1
+  // CHECK: xnn.cast %[[CUT]]
   %0 = xnn.binary div %x, %s : tensor<2x8xf32>, tensor<2x1xf32> -> tensor<2x8xf32>
   %1 = xnn.unary abs %0 : tensor<2x8xf32>
   %2 = xnn.binary div %x, %s : tensor<2x8xf32>, tensor<2x1xf32> -> tensor<2x8xf32>
   %3 = xnn.unary round %2 : tensor<2x8xf32>
-  return %1, %3 : tensor<2x8xf32>, tensor<2x8xf32>
+  %4 = xnn.binary div %x, %s : tensor<2x8xf32>, tensor<2x1xf32> -> tensor<2x8xf32>
+  %5 = xnn.unary floor %4 : tensor<2x8xf32>
+  %6 = xnn.binary div %x, %s : tensor<2x8xf32>, tensor<2x1xf32> -> tensor<2x8xf32>
+  %7 = xnn.cast %6 : tensor<2x8xf32> -> tensor<2x8xi32>
+  return %1, %3, %5, %7 : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xi32>
 }
 
 // -----
