@@ -3,9 +3,13 @@
 #ifndef SIDRA_COMPILER_ONNX_COMMON_H
 #define SIDRA_COMPILER_ONNX_COMMON_H
 
+#include <limits>
+
 #include "node.h"
 
 namespace sidra::compiler {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Computes in f32 what is composed of several operations, so that f16 and bf16 are rounded once.
 template <typename Function>

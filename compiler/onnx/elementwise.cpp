@@ -15,8 +15,6 @@ using xnn::Unary;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // x * (c[0] + c[1] * x^2 + c[2] * x^4 + ...)
 Value odd_polynomial(Build& b, Value x, std::initializer_list<double> coefficients) {
     const Value square = b.mul(x, x);

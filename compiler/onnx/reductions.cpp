@@ -62,8 +62,11 @@ Value norm(Build& b, Value rows) { return b.unary(Unary::sqrt, sum_of_squares(b,
 Value log_of_sum(Build& b, Value rows) { return b.unary(Unary::log, sum(b, rows)); }
 
 Value log_of_sum_of_exp(Build& b, Value rows) {
+    // Less the largest, so that no term overflows; but infinity less itself is no number.
     const Value largest = b.reduce(Reduction::max, rows);
-    return b.add(b.unary(Unary::log, sum(b, b.unary(Unary::exp, b.sub(rows, largest)))), largest);
+    const Value is_infinite = b.binary(Binary::eq, b.unary(Unary::abs, largest), kInfinity);
+    const Value shift = b.select(is_infinite, b.number(0, largest), largest);
+    return b.add(b.unary(Unary::log, sum(b, b.unary(Unary::exp, b.sub(rows, shift)))), shift);
 }
 
 // Multiplies the halves of the rows, then the halves of what remains.

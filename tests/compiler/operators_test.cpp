@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Operators with parts on the host, and those composed of others: what they refuse, and results that ONNX's stored
 // tests do not have.
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "interpret.h"
@@ -112,6 +114,23 @@ std::vector<double> counted(size_t count, double first = 0) {
     std::vector<double> numbers(count);
     std::iota(numbers.begin(), numbers.end(), first);
     return numbers;
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+// ---- Along dimensions
+
+TEST(Reductions, LogarithmsOfSumsOfInfinities) {
+    One one("ReduceLogSumExp");
+    one.with({4, 3}).set("axes", Sizes{1}).set("keepdims", 0);
+    const std::vector<double> sums = one.run({{-kInfinity, -kInfinity, -kInfinity,  //
+                                               kInfinity, 1, 2,                     //
+                                               -kInfinity, 3, -kInfinity,           //
+                                               kInfinity, -kInfinity, kNan}});
+    EXPECT_EQ(sums[0], -kInfinity);
+    EXPECT_EQ(sums[1], kInfinity);
+    EXPECT_EQ(sums[2], 3);
+    EXPECT_TRUE(std::isnan(sums[3]));
 }
 
 // ---- Signals
