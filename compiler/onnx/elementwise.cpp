@@ -36,23 +36,33 @@ Value with_sign(Build& b, Value magnitude, Value x) {
     return b.select(b.binary(Binary::lt, x, 0), b.unary(Unary::neg, magnitude), magnitude);
 }
 
+// exp(x) / 2, which overflows only where that does: as a product of roots.
+Value half_of_exp(Build& b, Value x) {
+    const Value root = b.unary(Unary::exp, b.mul(x, 0.5));
+    return b.mul(b.mul(root, 0.5), root);
+}
+
 Value sinh(Build& b, Value x) {
-    const Value large = b.mul(b.sub(b.unary(Unary::exp, x), b.unary(Unary::exp, b.unary(Unary::neg, x))), 0.5);
+    const Value large = b.sub(half_of_exp(b, x), half_of_exp(b, b.unary(Unary::neg, x)));
     return near_zero(b, x, 0.5, {1, 1.0 / 6, 1.0 / 120, 1.0 / 5040}, large);
 }
 
-Value cosh(Build& b, Value x) {
-    return b.mul(b.add(b.unary(Unary::exp, x), b.unary(Unary::exp, b.unary(Unary::neg, x))), 0.5);
+Value cosh(Build& b, Value x) { return b.add(half_of_exp(b, x), half_of_exp(b, b.unary(Unary::neg, x))); }
+
+// log(x + sqrt(x^2 + term)), for a term that is 1 or -1: of large numbers log(2 * x), because squares overflow.
+Value log_with_root(Build& b, Value x, double term) {
+    const Value is_large = b.binary(Binary::lt, b.number(1e9, x), x);
+    const Value sum = b.add(x, b.unary(Unary::sqrt, b.add(b.mul(x, x), term)));
+    const Value rest = b.select(is_large, b.number(M_LN2, x), b.number(0, x));
+    return b.add(b.unary(Unary::log, b.select(is_large, x, sum)), rest);
 }
 
 Value asinh(Build& b, Value x) {
-    const Value size = b.unary(Unary::abs, x);
-    const Value root = b.unary(Unary::sqrt, b.add(b.mul(size, size), 1));
-    const Value large = with_sign(b, b.unary(Unary::log, b.add(size, root)), x);
+    const Value large = with_sign(b, log_with_root(b, b.unary(Unary::abs, x), 1), x);
     return near_zero(b, x, 0.25, {1, -1.0 / 6, 3.0 / 40, -15.0 / 336}, large);
 }
 
-Value acosh(Build& b, Value x) { return b.unary(Unary::log, b.add(x, b.unary(Unary::sqrt, b.sub(b.mul(x, x), 1)))); }
+Value acosh(Build& b, Value x) { return log_with_root(b, x, -1); }
 
 Value atanh(Build& b, Value x) {
     const Value one = b.number(1, x);
@@ -172,7 +182,7 @@ Value quotient(Build& b, Value lhs, Value rhs) {
 
 Values div(Node& n) { return {quotient(n.b, n[0], second(n))}; }
 
-// Of floats, the remainder is exact as long as the product that is subtracted is.
+// Of floats, the remainder is exact within a bound (docs/compiler.md).
 Values mod(Node& n) {
     Build& b = n.b;
     const Value x = n[0], y = n[1];
@@ -280,6 +290,7 @@ Values prelu(Node& n) {
 
 // ---- Other ----------------------------------------------------------------------------------------------------------
 
+// NaN stays NaN, as in ONNX's reference; PyTorch makes it 0.
 Values sign(Node& n) {
     Build& b = n.b;
     const Value x = n[0], zero = b.number(0, x);
@@ -466,14 +477,17 @@ Value power(Build& b, Value base, double exponent) {
 
 Value power(Build& b, Value base, Value exponent) {
     // |base| ** exponent, and then what a negative base makes of it: minus for odd exponents, NaN for fractions.
-    const Value size = b.unary(Unary::exp, b.mul(exponent, b.unary(Unary::log, b.unary(Unary::abs, base))));
+    // 1 has all powers, also those whose product with its logarithm is no number.
+    const Value of_base = b.unary(Unary::abs, base), one = b.number(1, base);
+    const Value product = b.mul(exponent, b.unary(Unary::log, of_base));
+    const Value size = b.select(b.binary(Binary::eq, of_base, 1), one, b.unary(Unary::exp, product));
     const Value half = b.mul(exponent, 0.5);
     const Value is_odd = b.binary(Binary::ne, half, b.unary(Unary::floor, half));
     const Value is_fraction = b.binary(Binary::ne, exponent, b.unary(Unary::floor, exponent));
     const Value nan = b.number(std::numeric_limits<double>::quiet_NaN(), base);
     const Value negative = b.select(is_fraction, nan, b.select(is_odd, b.unary(Unary::neg, size), size));
     const Value any = b.select(b.binary(Binary::lt, base, 0), negative, size);
-    return b.select(b.binary(Binary::eq, exponent, 0), b.number(1, base), any);
+    return b.select(b.binary(Binary::eq, exponent, 0), one, any);
 }
 
 std::pair<int64_t, int64_t> range_of(mlir::Type integer) {

@@ -116,7 +116,58 @@ std::vector<double> counted(size_t count, double first = 0) {
     return numbers;
 }
 
+// ---- Elements
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+// As the CPU's libm has it.
+void expect_as(double (*function)(double), One&& one, const std::vector<double>& inputs) {
+    const std::vector<double> got = one.with({static_cast<int64_t>(inputs.size())}).run({inputs});
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const auto x = static_cast<double>(static_cast<float>(inputs[i])),
+                   right = static_cast<double>(static_cast<float>(function(x)));
+        if (std::isnan(right) || std::isinf(right)) EXPECT_TRUE(got[i] == right || std::isnan(got[i])) << x;
+        EXPECT_EQ(std::isnan(got[i]), std::isnan(right)) << x;
+        if (std::isfinite(right)) EXPECT_NEAR(got[i], right, 1e-6 * std::abs(right)) << x;
+    }
+}
+
+TEST(Elements, FunctionsOfLargeNumbers) {
+    const std::vector<double> sizes = {0,  1e-20, 0.1, 0.3, 0.7, 3,    20,   80,        88.5,
+                                       89, 89.4,  90,  1e9, 2e9, 1e20, 3e38, kInfinity, kNan};
+    std::vector<double> both = sizes;
+    for (const double size : sizes) both.push_back(-size);
+    expect_as(std::sinh, One("Sinh"), both);
+    expect_as(std::cosh, One("Cosh"), both);
+    expect_as(std::asinh, One("Asinh"), both);
+    expect_as(std::acosh, One("Acosh"), {0.5, 1, 1.5, 3, 1e9, 2e9, 1e20, 3e38, kInfinity, kNan});
+}
+
+TEST(Elements, PowersOfOne) {
+    const std::vector<double> bases = {1, -1, 2, 0.5, -2, -0.5, 0, kInfinity, kNan},
+                              exponents = {0, 1, 2, 3, -3, 0.5, kInfinity, -kInfinity, kNan};
+    std::vector<double> base, exponent, right;
+    for (const double x : bases)
+        for (const double y : exponents) {
+            base.push_back(x);
+            exponent.push_back(y);
+            right.push_back(std::pow(x, y));
+        }
+    const Sizes shape = {static_cast<int64_t>(base.size())};
+    const std::vector<double> got = One("Pow").with(shape).with(shape).run({base, exponent});
+    for (size_t i = 0; i < right.size(); i++) {
+        const bool same = std::isnan(right[i]) ? std::isnan(got[i]) : right[i] == got[i];
+        EXPECT_TRUE(same || std::abs(right[i] - got[i]) <= 1e-6 * std::abs(right[i]))
+            << base[i] << " ** " << exponent[i] << " is " << got[i];
+    }
+}
+
+// As NumPy has it, which is ONNX's reference.
+TEST(Elements, TheSignOfNoNumber) {
+    const std::vector<double> signs = One("Sign").with({4}).run({{-kInfinity, 0, 2, kNan}});
+    EXPECT_EQ(std::vector<double>(signs.begin(), signs.end() - 1), (std::vector<double>{-1, 0, 1}));
+    EXPECT_TRUE(std::isnan(signs.back()));
+}
 
 // ---- Along dimensions
 
