@@ -328,12 +328,13 @@ Values range(Node& n) {
         [&]<typename Numbers>(const Numbers& start) -> Values {
             using Number = typename Numbers::value_type;
             const Number first = start[0], step = std::get<Numbers>(all[2]->numbers)[0];
+            if (step == 0) refuse("delta (input 2) is 0");
             const double steps =
                 std::ceil((static_cast<double>(std::get<Numbers>(all[1]->numbers)[0]) - static_cast<double>(first)) /
                           static_cast<double>(step));
             if (!(steps <= static_cast<double>(kRangeMax))) refuse("the range has more than {} elements", kRangeMax);
             Numbers numbers;
-            for (int64_t i = 0; i < static_cast<int64_t>(steps); i++)
+            for (int64_t i = 0; static_cast<double>(i) < steps; i++)
                 numbers.push_back(first + static_cast<Number>(i) * step);
             const mlir::Type type = all[0]->type.getElementType();
             return {n.b.constant(Elements{n.b.tensor({static_cast<int64_t>(numbers.size())}, type), numbers})};

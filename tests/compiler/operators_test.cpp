@@ -184,6 +184,21 @@ TEST(Reductions, LogarithmsOfSumsOfInfinities) {
     EXPECT_TRUE(std::isnan(sums[3]));
 }
 
+// ---- Shapes
+
+One& range(One&& one, float start, float limit, float delta) {
+    return one.with_floats({}, {start}).with_floats({}, {limit}).with_floats({}, {delta});
+}
+
+TEST(Shapes, RangesWithoutAStep) {
+    EXPECT_TRUE(has(range(One("Range"), 3, 1, 0).error(), "delta (input 2) is 0"));
+    EXPECT_TRUE(has(range(One("Range"), 1, 1, -0.0F).error(), "delta (input 2) is 0"));
+    EXPECT_TRUE(has(One("Range").with_integer(3).with_integer(1).with_integer(0).error(), "delta (input 2) is 0"));
+    EXPECT_TRUE(has(One("Range").with_integer(1).with_integer(3).with_integer(0).error(), "delta (input 2) is 0"));
+    EXPECT_EQ(range(One("Range"), 0, -1e30F, 1).run({}), std::vector<double>());
+    EXPECT_EQ(range(One("Range"), 3, 0, -1).run({}), (std::vector<double>{3, 2, 1}));
+}
+
 // ---- Signals
 
 TEST(Signals, Refusals) {
