@@ -103,14 +103,14 @@ struct Range {
 
 Range range_of_slice(int64_t start, int64_t end, int64_t step, int64_t size) {
     if (step == 0) refuse("a slice has a step of 0");
-    // A longer step reaches nothing either.
-    step = std::clamp(step, -std::max<int64_t>(size, 1), std::max<int64_t>(size, 1));
+    if (size == 0) return {0, 0, 1};
+    step = std::clamp(step, -size, size);  // a longer step reaches nothing either
     if (start < 0) start += size;
     if (end < 0) end += size;
     start = std::clamp<int64_t>(start, 0, step > 0 ? size : size - 1);
     end = std::clamp<int64_t>(end, step > 0 ? 0 : -1, size);
     const int64_t span = step > 0 ? end - start : start - end, each = std::abs(step);
-    return {std::max<int64_t>(start, 0), size == 0 || span <= 0 ? 0 : (span + each - 1) / each, step};
+    return {start, span <= 0 ? 0 : (span + each - 1) / each, step};
 }
 
 Values slice(Node& n) {

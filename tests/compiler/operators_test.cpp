@@ -199,6 +199,18 @@ TEST(Shapes, RangesWithoutAStep) {
     EXPECT_EQ(range(One("Range"), 3, 0, -1).run({}), (std::vector<double>{3, 2, 1}));
 }
 
+TEST(Shapes, SlicesOfNothing) {
+    for (const int64_t step : {1, -1, 3, -3})
+        EXPECT_EQ(One("Slice")
+                      .with({0})
+                      .with_integers({-1})
+                      .with_integers({step < 0 ? -5 : 5})
+                      .with_integers({0})
+                      .with_integers({step})
+                      .run({{}}),
+                  std::vector<double>());
+}
+
 // ---- Signals
 
 TEST(Signals, Refusals) {
