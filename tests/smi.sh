@@ -363,17 +363,33 @@ gives 64 "${one[@]}" dump --save "$folder/others"
 grep -q "devcd1/data" "$folder/said" || fail "dump --save of one that is gone"
 mv "$dumps/devcd1/kept" "$dumps/devcd1/data"
 
-# A campaign that cannot be followed any more: the message starts on the line after the progress bar.
+# A campaign that is followed to something else than its end: the message starts on the line after the progress bar.
 tree "$folder/campaign" 0
 campaign=$folder/campaign/sys/class/sidra/sidra0/campaign
-echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign" # also once the command is written over its beginning
-script -qec "'$smi' --root '$folder/campaign' refresh" "$folder/typescript" >"$folder/said" </dev/null &
-until grep -q ' 40 %' "$folder/typescript" 2>/dev/null; do sleep 0.05; done
-: >"$campaign"
-status=0
-wait $! || status=$?
-[[ $status == 64 ]] || fail "status $status of a campaign that cannot be followed"
-grep -q "^sidra-smi: " "$folder/typescript" || fail "the bar has no end"
+follows() { # status, what it says, what the driver reports once 40 % were shown
+    echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign" # also once the command is written over its beginning
+    rm -f "$folder/typescript"
+    script -qec "'$smi' --root '$folder/campaign' refresh" "$folder/typescript" >"$folder/said" </dev/null &
+    until grep -q ' 40 %' "$folder/typescript" 2>/dev/null; do sleep 0.05; done
+    echo "$3" >"$campaign.new"
+    mv "$campaign.new" "$campaign"
+    local status=0
+    wait $! || status=$?
+    [[ $status == "$1" ]] || fail "status $status of a campaign that becomes '$3'"
+    grep -q "^$2" "$folder/typescript" || fail "does not say '$2' of a campaign that becomes '$3'"
+}
+follows 0 "sidra0: campaign 3 done, 100 %, 1 cells out of tolerance" "state=done number=3 percent=100 off=1"
+follows 64 "sidra-smi: " ""
+follows 8 "sidra0: campaign 3 aborted, 50 %" "state=aborted number=3 percent=50 off=1"
+follows 8 "sidra-smi: sidra0: how campaign 3 ended is unknown: the firmware now reports campaign 4" "state=done number=4 percent=100 off=0"
+follows 8 "sidra-smi: sidra0: how campaign 3 ended is unknown: the firmware now reports none" "state=none number=0 percent=0 off=0"
+follows 8 "sidra0: campaign 3 failed, 60 %" "state=failed number=3 percent=60 off=1"
+# What somebody else aborts before it is read is not done either; shown, it is what was asked for.
+echo "refresh 0 6400 20000 state=aborted number=3 percent=40 off=1" >"$campaign"
+gives 0 "$smi" --root "$folder/campaign" refresh --show
+gives 8 "$smi" --root "$folder/campaign" refresh --no-wait
+echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign"
+gives 0 "$smi" --root "$folder/campaign" refresh --no-wait
 
 # When one of two watched cards disappears, that is reported once and the other is watched on. Then the last one
 # disappears.

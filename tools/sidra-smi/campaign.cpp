@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "output.h"
 #include "session.h"
@@ -39,15 +40,22 @@ class Bar {
     bool drawn_ = false;
 };
 
-// Waits until the campaign has ended.
+// Waits until the campaign has ended. It is the one that was started, because a start makes the driver forget what it
+// has read; but a later reading may be of another one, or of none after the card was without power.
 void wait_for(sidra_smi_campaign& campaign, const Session& session, sidra_smi_chip* chip, uint64_t timeout_ns) {
+    const uint32_t number = campaign.number;
     Bar bar;
-    while (std::strcmp(campaign.state, "running") == 0) {
+    while (campaign.number == number && std::strcmp(campaign.state, "running") == 0) {
         bar.show(campaign.percent);
         const struct timespec between = {0, kBetweenNs};
         nanosleep(&between, nullptr);
         session.check(sidra_smi_campaign_info(chip, timeout_ns, &campaign));
     }
+    if (campaign.number != number)
+        throw Failure(
+            SIDRA_SMI_WARNING,
+            fmt::format("{}: how campaign {} ended is unknown: the firmware now reports {}", text_of(chip, "name"),
+                        number, campaign.number == 0 ? "none" : fmt::format("campaign {}", campaign.number)));
     bar.show(campaign.percent);
 }
 
@@ -99,10 +107,12 @@ sidra_smi_status run_campaign(const char* command, const Campaign& options, sidr
         session.check(sidra_smi_campaign_start(chip, kind, options.first, count, ppm, options.timeout.ns()));
     }
     session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
-    const bool wait = !options.abort && !options.show && !options.no_wait;
-    if (wait) wait_for(campaign, session, chip, options.timeout.ns());
-    print(text(command, options.format, chip, campaign, wait || options.no_wait ? found : "found"));
-    return std::strcmp(campaign.state, "failed") == 0 ? SIDRA_SMI_WARNING : SIDRA_SMI_OK;
+    const bool started = !options.abort && !options.show;
+    if (started && !options.no_wait) wait_for(campaign, session, chip, options.timeout.ns());
+    print(text(command, options.format, chip, campaign, started ? found : "found"));
+    const std::string_view state = campaign.state;
+    const bool good = started ? state == "done" || (options.no_wait && state == "running") : state != "failed";
+    return good ? SIDRA_SMI_OK : SIDRA_SMI_WARNING;
 }
 
 }  // namespace sidra::smi_tool
