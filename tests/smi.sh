@@ -427,4 +427,30 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
     fi
 fi
 
+# A link in a folder of all users is followed if it is ours, or the owner's of the folder; what another user has put there
+# must not choose the file that root writes.
+mkdir -m 1777 "$folder/shared"
+echo old >"$folder/target"
+ln -s ../target "$folder/shared/link"
+ln -s shared/link "$folder/to-link"
+gives 0 "${one[@]}" slurm --output "$folder/to-link"
+[[ -L $folder/to-link && -L $folder/shared/link ]] || fail "a link is lost"
+grep -q "/dev/sidra0" "$folder/target" || fail "a link is not followed"
+ln -s link "$folder/shared/loop"
+ln -sf loop "$folder/shared/link"
+ends 64 "Too many levels of symbolic links" "${one[@]}" slurm --output "$folder/shared/loop"
+ln -sf ../target "$folder/shared/link"
+if ((EUID == 0)); then
+    echo old >"$folder/target"
+    chown --no-dereference 65534 "$folder/shared/link"
+    for name in shared/link to-link; do
+        ends 64 "$folder/shared/link is another user's link" "${one[@]}" slurm --output "$folder/$name"
+    done
+    [[ $(<"$folder/target") == old && -L $folder/shared/link ]] || fail "another user's link is followed"
+    [[ $(ls "$folder/shared") == $'link\nloop' ]] || fail "something is left beside another user's link"
+    chown 65534 "$folder/shared"
+    gives 0 "${one[@]}" slurm --output "$folder/shared/link"
+    grep -q "/dev/sidra0" "$folder/target" || fail "a link of the folder's owner is not followed"
+fi
+
 tests/smi/schema.py tools/sidra-smi/sidra-smi.schema.json "${documents[@]}" 2>"$folder/said" || fail "JSON does not follow the schema"

@@ -19,6 +19,8 @@
 namespace sidra::tools {
 namespace {
 
+constexpr int kLinksMax = 40;  // as the kernel's
+
 // Blocks the signals that users send to end a program, so that none arrives between the temporary file and its rename.
 class SignalsHeld {
    public:
@@ -54,6 +56,8 @@ class Temporary {
         if (stat(path.c_str(), &info) == 0) {
             if (!S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
             before_ = info;
+        } else if (errno != ENOENT) {
+            fail(path, errno);  // in the way to it, also a link that the kernel does not follow
         }
         fd_ = mkostemp(name_.data(), O_CLOEXEC);
         if (fd_ < 0) fail(path, errno);
@@ -89,11 +93,26 @@ class Temporary {
     }
 
    private:
-    // Keeps a symbolic link, and returns its target.
-    static std::string behind_links(const std::string& path) {
-        std::error_code none;
-        const std::filesystem::path found = std::filesystem::canonical(path, none);
-        return none ? path : found.string();
+    // Keeps a symbolic link, and returns its target; of a link to nowhere, the link. The kernel does not notice that a
+    // link is followed here, so its rule (fs.protected_symlinks) is applied here: in a folder where everybody may put
+    // links, one is followed only if it is ours or of the folder's owner.
+    static std::string behind_links(const std::string& given) {
+        std::filesystem::path path = given;
+        struct stat info = {}, around = {};
+        int found = lstat(path.c_str(), &info);
+        for (int links = 0; found == 0 && S_ISLNK(info.st_mode); ++links) {
+            const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+            if (links == kLinksMax) fail(given, ELOOP);
+            if (stat(folder.c_str(), &around) != 0) fail(given, errno);
+            const bool shared = (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0;
+            if (shared && info.st_uid != geteuid() && info.st_uid != around.st_uid)
+                fail(given, fmt::format("{} is another user's link in a folder of all users", path.string()));
+            std::error_code error;
+            path = folder / std::filesystem::read_symlink(path, error);
+            if (error) fail(given, error.value());
+            found = lstat(path.c_str(), &info);
+        }
+        return found == 0 ? path.string() : given;
     }
     // mkostemp created it with mode 0600. A replacement gets the owner (if permitted) and mode of the old file; a new
     // file that is not secret gets the default mode.

@@ -17,7 +17,8 @@ void require_writable(const std::string& path);
 void make_folder(const std::string& path);
 
 // Writes `text` beside `path`, then renames it to `path`, with the owner and mode of the old file; keeps a symbolic
-// link. Throws std::runtime_error; then `path` is unchanged.
+// link, but fails for one that another user has put into a folder of all users. Throws std::runtime_error; then `path`
+// is unchanged.
 void write_file(const std::string& path, std::string_view text);
 
 // As write_file(), but fails if the file exists, so that no key is overwritten. Mode 0600 if `secret`.
