@@ -47,6 +47,13 @@ status=0
 "$smi" --root "$folder/root" --runtime "$folder/none" events >"$folder/out" 2>"$folder/said" || status=$?
 [[ $status == 1 ]] || fail "status $status without a chip"
 
+# A follower whose reader has gone ends, also if nothing happens any more.
+set +o pipefail
+timeout 60 "${run[@]}" events --follow --interval 0.05 2>"$folder/said" | head -n 4 >"$folder/out"
+piped=("${PIPESTATUS[@]}")
+set -o pipefail
+[[ ${piped[0]} == 141 && ! -s $folder/said && $(wc -l <"$folder/out") == 4 ]] || fail "events --follow | head: status ${piped[0]}"
+
 # With it: what happens, also to chips that come later.
 "${run[@]}" events --follow --interval 0.05 --format json >"$folder/out" 2>"$folder/said" &
 follower=$!

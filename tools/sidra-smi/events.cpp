@@ -69,6 +69,7 @@ sidra_smi_status events(const Options& options, const Context& context) {
             if (chips.empty() || std::ranges::find(chips, event.chip) != chips.end())
                 out += line(event, options.format);
         if (!out.empty()) print(out);
+        if (options.follow) require_reader();
         if (sidra_smi_policy_load(session.get()) != SIDRA_SMI_OK) say_once(sidra_smi_error(session.get()));
     } while (options.follow);
     return SIDRA_SMI_OK;

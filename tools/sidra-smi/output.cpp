@@ -39,6 +39,11 @@ void print(std::string_view text) {
     }
 }
 
+void require_reader() {
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    if (poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)) != 0) throw BrokenPipe();
+}
+
 void say(std::string text) {
     constexpr size_t kMost = 1000;
     if (text.size() > kMost) text.replace(kMost, text.npos, "...");

@@ -13,6 +13,8 @@ struct BrokenPipe {};
 
 // Throws Failure (SIDRA_SMI_INTERNAL), or BrokenPipe. Undoes a partial write to a full disk.
 void print(std::string_view text);
+// Throws BrokenPipe if nobody reads standard output any more, for a command that may have nothing to print for long.
+void require_reader();
 // Prints one line of limited length on standard error. The text may contain user input or file names.
 void say(std::string text);
 // Whether standard output is a terminal with colours, and NO_COLOR is not set.
