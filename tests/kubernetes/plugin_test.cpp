@@ -45,6 +45,10 @@ class PluginTest : public testing::Test {
         tree_.remove(fmt::format("sys/class/sidra/sidra{}", node));
         tree_.remove("sys/bus/pci/devices/" + bdf);
     }
+    bool in_cdi_file(const std::string& uuid) const {
+        std::ifstream stream(tree_.path("cdi/sidra.json"));
+        return std::string(std::istreambuf_iterator<char>(stream), {}).find(uuid) != std::string::npos;
+    }
     std::string socket() const { return folder_ + "/sidra.sock"; }
 
     const Tree tree_;
@@ -280,12 +284,23 @@ TEST_F(PluginTest, ACdiFolderThatCannotBeMade) {
     tree_.write("cdi", "a file");
     Kubelet kubelet(folder_);
     const Program program(tree_, folder_);
-    EXPECT_TRUE(kubelet.registration()) << program.said();
+    ASSERT_TRUE(kubelet.registration()) << program.said();
     EXPECT_TRUE(program.says("containers get no cards (--no-cdi gives them nodes instead)")) << program.said();
+    Connection connection(socket());
+    EXPECT_EQ(connection.list(), (Health{{kFirst, "Unhealthy"}})) << "offered, but described nowhere";
+    v1beta1::AllocateResponse answer;
+    EXPECT_EQ(connection.allocate({kFirst}, &answer).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
     // It tries again.
     tree_.remove("cdi");
-    for (int n = 0; n < 1000 && !std::filesystem::exists(tree_.path("cdi/sidra.json")); ++n) usleep(20'000);
-    EXPECT_TRUE(std::filesystem::exists(tree_.path("cdi/sidra.json"))) << program.said();
+    EXPECT_EQ(connection.list(), (Health{{kFirst, "Healthy"}})) << program.said();
+    EXPECT_TRUE(in_cdi_file(kFirst));
+    // A card that comes is described before it is offered.
+    card(3, "0000:02:00.0");
+    std::optional<Health> last;
+    do last = connection.list();
+    while (last && last->contains(kSecond) && last->at(kSecond) != "Healthy");
+    ASSERT_TRUE(last && last->contains(kSecond)) << program.said();
+    EXPECT_TRUE(in_cdi_file(kSecond));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "cdi_document.h"
 #include "common/output_file.h"
@@ -67,8 +69,14 @@ class Watcher {
         std::string nodes;
         for (const std::string& node : left_out) nodes += fmt::format("{}{}", nodes.empty() ? "" : ", ", node);
         report(left_out_, nodes.empty() ? "" : fmt::format("cards with the same UUID are no devices: {}", nodes));
-        const bool changed = board.set(devices);
-        if (!options_.no_cdi && (changed || !written_)) write_cdi(devices);
+        if (options_.no_cdi) {
+            board.set(std::move(devices));
+            return;
+        }
+        // Before and after the file changes, nothing is offered that it does not describe: no runtime would find it.
+        board.set(described(devices));
+        write_cdi(devices);
+        board.set(described(devices));
     }
 
    private:
@@ -78,26 +86,36 @@ class Watcher {
         last = what;
     }
 
+    // The devices, of which only those that are in the file are healthy.
+    Devices described(Devices devices) const {
+        for (auto& [uuid, device] : devices)
+            if (std::ranges::find(written_, smi_tool::CdiCard{device.node, uuid}) == written_.end())
+                device.healthy = false;
+        return devices;
+    }
+
     // The names that Allocate() answers with. A failure is reported, and tried again with the next reading.
     void write_cdi(const Devices& devices) {
         std::vector<smi_tool::CdiCard> cards;
         for (const auto& [uuid, device] : devices)
             if (device.healthy) cards.push_back({device.node, uuid});
+        if (cards == written_) return;
         std::vector<std::string> left_out;
         const std::string path = options_.cdi_folder + "/sidra.json";
         try {
             tools::make_folder(options_.cdi_folder);
             if (!cards.empty()) tools::write_file(path, smi_tool::cdi_document(cards, &left_out).text() + '\n');
-            written_ = true;
+            written_ = std::move(cards);
+            cdi_.clear();
         } catch (const std::exception& e) {
-            written_ = false;
+            written_.clear();
             report(cdi_, fmt::format("{}; containers get no cards (--no-cdi gives them nodes instead)", e.what()));
         }
     }
 
     const Options& options_;
     const Session session_;
-    bool written_ = false;
+    std::vector<smi_tool::CdiCard> written_;         // the cards in the file
     std::string policy_, reading_, left_out_, cdi_;  // as reported last
 };
 

@@ -96,8 +96,9 @@ grpc::Status Service::Allocate(grpc::ServerContext*, const v1beta1::AllocateRequ
             if (found == devices.end()) return unknown(id);
             if (!found->second.healthy)
                 return {grpc::StatusCode::FAILED_PRECONDITION,
-                        fmt::format("the card {} ({}) is gone or unhealthy; sidra-smi health explains it", id,
-                                    found->second.node)};
+                        fmt::format("the card {} ({}) is gone, unhealthy or not in the CDI file; sidra-smi health or "
+                                    "the messages of the plugin explain it",
+                                    id, found->second.node)};
             give(id, found->second, way_, answer);
         }
     }

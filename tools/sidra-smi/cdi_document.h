@@ -16,6 +16,7 @@ inline constexpr const char* kCdiKind = "sidra/card";
 struct CdiCard {
     std::string node;  // /dev/sidra0
     std::string uuid;  // "": unknown
+    bool operator==(const CdiCard&) const = default;
 };
 
 // Each card has a device named by the number of its node and one named by its UUID; `all` contains all cards. A UUID
