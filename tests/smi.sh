@@ -178,6 +178,33 @@ ends 2 "'csv' is not supported here: use text or json" "${in_json[@]}" health --
 ends 2 "--format" "${in_json[@]}" exporter --once --format json
 gives 0 "${in_json[@]}" query --help-fields --format csv
 [[ $(wc -l <"$folder/out") -gt 80 && $(head -n 1 "$folder/out") == name,unit,kind,metric,debug,description ]] || fail "query --help-fields --format csv"
+# The manual page names the commands without --format, and under each command the options that this one has.
+python3 - "$smi" >"$folder/said" 2>&1 <<'PYTHON' || fail "the manual page promises something else"
+import re, subprocess, sys
+page = open("tools/sidra-smi/sidra-smi.1").read().replace("\\-", "-")
+def help_of(*command):
+    return subprocess.run([sys.argv[1], *command, "--help"], check=True, capture_output=True, text=True).stdout
+def options(text):
+    return set(re.findall("--[a-z][a-z-]*", text))
+def commands(text):
+    return re.findall(r"^  ([a-z]+) ", text.partition("ubcommands:")[2], re.M)
+entries = dict(re.findall(r"^\.TP\n\.BR? \"?([a-z]+)\b(.*?)(?=^\.TP|^\.SH)", page.partition("SH COMMANDS")[2].partition(".SH EXIT")[0] + ".SH", re.M | re.S))
+exceptions = set(re.findall(r"^\.BR? ([a-z]+)", re.search("All commands but\n(.*?)support text and JSON", page, re.M | re.S)[1], re.M))
+found = []
+for command in commands(help_of()):
+    has = help_of(command)
+    for inner in commands(has):
+        has += help_of(command, inner)
+    has = options(has)
+    if ("--format" in has) == (command in exceptions):
+        found.append(f"{command} {'has' if '--format' in has else 'has no'} --format")
+    promised, whole = options(entries[command].partition("\n")[0]), options(entries[command])
+    found += [f"{command} has no {option}" for option in promised - has]
+    found += [f"{command} {option} is not there" for option in has - whole - {"--help", "--format"} if command != "top"]
+    if re.search("options of", entries[command].partition("\n")[0]):
+        found.append(f"{command} has the options of another command")
+sys.exit("\n".join(found) or None)
+PYTHON
 # Fields for debugging only are not part of `all`.
 gives 0 "${in_json[@]}" query --format csv
 grep -q "doorbells" "$folder/out" && fail "all has fields for debugging"
