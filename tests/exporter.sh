@@ -235,6 +235,34 @@ waits gone
 [[ -S $folder/socket ]] || fail "the file of the socket is gone with the server that was killed"
 serve --listen "unix:$folder/socket"
 [[ $(ask GET /metrics) == 200* ]] || fail "does not take over"
+# Of two that start on such a socket at once, one serves. The other one says that the address is in use.
+for pair in {1..20}; do
+    python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$folder/pair-$pair"
+    : >"$folder/said"
+    both=()
+    for _ in 1 2; do
+        "${run[@]}" exporter --listen "unix:$folder/pair-$pair" 2>>"$folder/said" &
+        both+=($!)
+    done
+    pids+=("${both[@]}")
+    one_ended() { ! kill -0 "${both[0]}" 2>/dev/null || ! kill -0 "${both[1]}" 2>/dev/null; }
+    one_serves() { grep -q "serving metrics" "$folder/said"; }
+    waits one_ended || fail "two servers on one stale socket"
+    waits one_serves || fail "no server on a stale socket"
+    kill "${both[@]}" 2>/dev/null || :
+    ends=()
+    for one in "${both[@]}"; do
+        status=0
+        wait "$one" || status=$?
+        ends+=("$status")
+    done
+    pids=("${pids[@]:0:${#pids[@]}-2}") # others may have these numbers from now on
+    [[ ${ends[*]} == "0 6" || ${ends[*]} == "6 0" ]] || fail "two on a stale socket end with ${ends[*]}"
+    [[ $(grep -c "the address is in use" "$folder/said") == 1 && ! -e $folder/pair-$pair ]] || fail "two on a stale socket leave it, or say something else"
+done
+mkdir "$folder/locked"
+flock "$folder/locked" timeout 60 "${run[@]}" exporter --listen "unix:$folder/locked/socket" 2>"$folder/said" </dev/null && fail "serves in a locked folder"
+grep -q "another program has locked the folder" "$folder/said" || fail "does not say that the folder is locked"
 
 # A card that is gone is reported as down, without other series.
 mkdir -p "$folder/root/sys/class/sidra" "$folder/root/sys/bus/pci/devices"

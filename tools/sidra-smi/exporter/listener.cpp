@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "listener.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace sidra::exporter {
 namespace {
 
 constexpr int kBacklog = 64;
+constexpr long kBetweenNs = 10'000'000;
+constexpr int kTriesMax = 500;  // 5 s; a server that starts needs a millisecond
 
 const sockaddr* generic(const sockaddr_storage& bytes) { return reinterpret_cast<const sockaddr*>(&bytes); }
 
@@ -23,6 +29,22 @@ const sockaddr* generic(const sockaddr_storage& bytes) { return reinterpret_cast
     fail(address, error,
          error == EADDRINUSE ? "the address is in use (another exporter? choose another address)"
                              : std::strerror(error));
+}
+
+// Locks the folder of a socket, until the descriptor closes: another server that starts there must not take a new
+// socket, before its server listens, for that of a server that was killed.
+Descriptor locked_folder(const Address& address) {
+    const std::string folder = std::filesystem::path(address.path).parent_path();
+    Descriptor lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock) fail(address, errno);
+    // Anybody who may read the folder can lock it, and for as long as they like.
+    for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+        if (errno != EWOULDBLOCK) fail(address, errno);
+        if (tries == kTriesMax) fail(address, errno, "another program has locked the folder");
+        const struct timespec between = {0, kBetweenNs};
+        nanosleep(&between, nullptr);
+    }
+    return lock;
 }
 
 // Removes the socket file of a server that was killed.
@@ -46,11 +68,13 @@ void remove_stale(const Address& address) {
 Listener::Listener(const Address& address)
     : socket_(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     if (!socket_) fail(address, errno);
+    Descriptor lock;
     if (address.path.empty()) {
         const int on = 1;  // recently closed connections do not block the port
         setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (address.bytes.ss_family == AF_INET6) setsockopt(fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     } else {
+        lock = locked_folder(address);
         remove_stale(address);
     }
     if (bind(fd(), generic(address.bytes), address.size) != 0) fail(address, errno);
