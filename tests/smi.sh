@@ -396,7 +396,7 @@ campaign=$folder/campaign/sys/class/sidra/sidra0/campaign
 follows() { # status, what it says, what the driver reports once 40 % were shown
     echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign" # also once the command is written over its beginning
     rm -f "$folder/typescript"
-    script -qec "'$smi' --root '$folder/campaign' refresh" "$folder/typescript" >"$folder/said" </dev/null &
+    script -qefc "'$smi' --root '$folder/campaign' refresh" "$folder/typescript" >"$folder/said" </dev/null &
     until grep -q ' 40 %' "$folder/typescript" 2>/dev/null; do sleep 0.05; done
     echo "$3" >"$campaign.new"
     mv "$campaign.new" "$campaign"
