@@ -28,7 +28,8 @@ std::string call_name(const sidra_model& model, uint32_t variant, uint32_t numbe
 // The variant's lock is held.
 sidra_status make_work(const char* call, sidra_model* model, uint32_t variant) {
     sidra_buffer** const work = &model->variants[variant]->work;
-    if (*work != nullptr) return SIDRA_OK;
+    if (sidra_buffer* made = *work; made != nullptr)  // the application has its handle, and may have destroyed it
+        return check(call, "buffer of the variant", made);
     const uint64_t size = variant_of(*model, variant).work();
     const sidra_status status = sidra_buffer_create(handle_of(model->context), size, SIDRA_BUFFER_HOST, work);
     return status == SIDRA_OK ? status : fail_part(call, *model, fmt::format("variant {}", variant), status);
@@ -72,9 +73,10 @@ sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) 
     ModelVariant& variant = *model->variants[number];
     if (!variant.graphs.empty()) return SIDRA_OK;
     const format::Variant& manifest = variant_of(*model, number);
-    const auto object = [](sidra_buffer* handle) { return HandleTable<sidra_buffer>::find(parts_of(handle)); };
-    auto host = std::make_shared<HostSteps>(manifest, model->constants != nullptr ? object(model->constants) : nullptr,
-                                            *object(variant.work));
+    sidra_buffer *work = variant.work, *constants = model->constants;
+    SIDRA_TRY(check(call, "buffer of the variant", work));
+    if (constants != nullptr) SIDRA_TRY(check(call, "constants of the model", constants));
+    auto host = std::make_shared<HostSteps>(manifest, constants, *work);
     ModelObjects objects{model->constants, variant.work, model->programs, {}};
     for (const std::atomic<sidra_weights*>& matrix : model->matrices)
         objects.matrices.push_back(matrix.load(std::memory_order_acquire));

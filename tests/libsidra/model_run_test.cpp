@@ -238,6 +238,26 @@ TEST_F(ModelStreams, DestructionWithARunInAQueue) {
     EXPECT_OK(sidra_stream_reset(stream));
 }
 
+// It is the model's own, so this is a mistake; but one with a handle that the application has.
+TEST_F(ModelStreams, ABufferThatTheApplicationDestroys) {
+    for (const bool with_host : {false, true})
+        for (const bool after_a_run : {false, true}) {
+            sidra_model* model = load(with_host ? HostModel().model.file() : counter().file());
+            sidra_buffer* buffer = nullptr;
+            ASSERT_OK(sidra_model_get_buffer(model, 0, &buffer));
+            if (after_a_run) ASSERT_OK(sidra_model_run(stream, model, 0, nullptr, nullptr, soon()));
+            ASSERT_OK(sidra_buffer_destroy(buffer));
+            const std::string said = "`buffer of the variant`";
+            EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_model_run_async(stream, model, 0));
+            expect_said(said);
+            EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_model_run(stream, model, 0, nullptr, nullptr, soon()));
+            expect_said(said);
+            EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_model_get_buffer(model, 0, &buffer));
+            expect_said(said);
+            destroy(model);
+        }
+}
+
 TEST_F(ModelStreams, AContextIsRecovered) {
     Perceptron network({2}, 5);
     sidra_model* model = deploy(network.model.file());

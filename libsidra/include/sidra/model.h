@@ -122,8 +122,9 @@ SIDRA_API sidra_status sidra_model_progress(sidra_model *model, uint64_t *done, 
 
 /*
  * The buffer that has the inputs and outputs of a variant, at the offsets of their sidra_model_tensor; the first call makes it. It is the model's
- * own, and valid until sidra_model_destroy(). The host must not touch it while a run is queued; sidra_stream_synchronize() waits for that. The
- * content of inputs and outputs is undefined after a run: only outputs of the last run may be read.
+ * own, and valid until sidra_model_destroy(). If the application destroys it, this call and runs of the variant are INVALID_HANDLE from then on.
+ * The host must not touch it while a run is queued; sidra_stream_synchronize() waits for that. The content of inputs and outputs is undefined
+ * after a run: only outputs of the last run may be read.
  */
 SIDRA_API sidra_status sidra_model_get_buffer(sidra_model *model, uint32_t variant, sidra_buffer **buffer);
 
