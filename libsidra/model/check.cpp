@@ -124,8 +124,10 @@ class Sections {
 // The calls of one variant.
 class Calls {
    public:
-    Calls(const Model& model, const Variant& variant)
+    // room: how many parameters functions of the host can still have; each checked call takes its own.
+    Calls(const Model& model, const Variant& variant, uint64_t* room)
         : model_(model),
+          room_(*room),
           constants_(model.constants() != nullptr ? model.constants()->size() : 0),
           work_(variant.work()) {}
 
@@ -253,11 +255,17 @@ class Calls {
                 return fmt::format("input {} and output overlap", i);
         }
         TRY_PART(check_alignment("parameters", host.parameters()), "");
+        const uint32_t parameters = length(host.parameters());
+        if (parameters > room_)
+            return fmt::format("it has {} parameters, but the calls of the manifest can have only {} more", parameters,
+                               room_);
+        room_ -= parameters;
         TRY_PART(function->check(host_call(host)), "{}: ", function->name);
         return {};
     }
 
     const Model& model_;
+    uint64_t& room_;
     const uint64_t constants_, work_;  // bytes
 };
 
@@ -326,14 +334,14 @@ Text check_tensors(std::string_view kind, const Tensors& tensors, uint64_t work)
     return {};
 }
 
-Text check_variant(const Model& model, const Variant& variant) {
+Text check_variant(const Model& model, const Variant& variant, uint64_t* room) {
     if (variant.work() == 0) return "work is 0 bytes";
     if (variant.work() >> SIDRA_VA_BITS != 0)
         return fmt::format("work is {} bytes, which do not fit in the {}-bit address space of a context",
                            variant.work(), SIDRA_VA_BITS);
     TRY_PART(check_tensors("input", *variant.inputs(), variant.work()), "");
     TRY_PART(check_tensors("output", *variant.outputs(), variant.work()), "");
-    const Calls calls(model, variant);
+    const Calls calls(model, variant, room);
     for (uint32_t i = 0; i < variant.calls()->size(); ++i) {
         const Call& call = *variant.calls()->Get(i);
         TRY_PART(calls.check(call), "call {} {}: ", i, quoted(call.name()));
@@ -380,8 +388,10 @@ Text check_manifest(const Model& model, uint64_t file_size, const Range& manifes
     for (uint32_t i = 0; i < model.programs()->size(); ++i)
         TRY_PART(check_program(*model.programs()->Get(i)), "program {}: ", i);
     if (model.variants()->size() == 0) return "it has no variant";
+    // Calls can share one vector, but each gets a copy of it: a small file could take any amount of memory and time.
+    uint64_t room = (manifest.end - manifest.begin) / sizeof(int64_t);
     for (uint32_t i = 0; i < model.variants()->size(); ++i)
-        TRY_PART(check_variant(model, *model.variants()->Get(i)), "variant {}, ", i);
+        TRY_PART(check_variant(model, *model.variants()->Get(i), &room), "variant {}, ", i);
     return {};
 }
 

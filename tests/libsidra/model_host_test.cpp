@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <tuple>
 
 #include "model_fixture.h"
 #include "paths.h"
@@ -344,6 +345,63 @@ TEST_F(ModelHost, MisalignedNumbersAreRefused) {
     sidra_model* model = nullptr;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_load(context, file.path(), &model));
     expect_said("parameters does not lie at a multiple of 8 bytes in the manifest");
+}
+
+// A file whose calls count n-grams, with one vector of that many parameters for all of them.
+enum class Shared { Call, Step, Parameters };
+Bytes sharing(Shared what, uint32_t variants, uint32_t calls, size_t parameters) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto text = builder.CreateString("n-grams");
+    std::vector<int64_t> numbers(parameters);  // sequences of one number, of which the pool has none
+    numbers[0] = numbers[1] = 1;
+    const auto shared = builder.CreateVector(numbers);
+    const auto step = [&] {
+        const fb::ArrayT rows = host_array(work(0), fb::Type::S32, {1, 1}), none = host_array(work(0), rows.type, {0}),
+                         out = host_array(work(64), fb::Type::F32, {1, 1});
+        const std::vector inputs = {fb::Array::Pack(builder, &rows), fb::Array::Pack(builder, &none),
+                                    fb::Array::Pack(builder, &none)};
+        return fb::CreateHost(builder, builder.CreateString("ngrams"), builder.CreateVector(inputs),
+                              fb::Array::Pack(builder, &out), shared)
+            .Union();
+    };
+    const auto call_of = [&](const auto& its_step) { return fb::CreateCall(builder, text, fb::Step::Host, its_step); };
+    const auto first_step = step();
+    const auto first = call_of(first_step);
+    std::vector<flatbuffers::Offset<fb::Call>> list;
+    for (uint32_t i = 0; i < calls; ++i)
+        list.push_back(what == Shared::Call ? first : call_of(what == Shared::Step ? first_step : step()));
+    const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Tensor>>());
+    const auto variant = fb::CreateVariant(builder, tensors, tensors, 128, builder.CreateVector(list));
+    const std::vector<flatbuffers::Offset<fb::Variant>> all(variants, variant);
+    const auto matrices = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Matrix>>());
+    const auto programs = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Program>>());
+    builder.Finish(
+        fb::CreateModel(builder, text, text, text, text, nullptr, matrices, programs, builder.CreateVector(all)));
+    Bytes bytes = HostModel().model.file();
+    bytes.resize(sizeof(fb::FileHeader));
+    bytes.insert(bytes.end(), builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+    change_header(&bytes, [&](fb::FileHeader& header) {
+        header.file_size = bytes.size();
+        header.manifest_offset = sizeof header;
+        header.manifest_size = builder.GetSize();
+    });
+    seal(&bytes);
+    return bytes;
+}
+
+// Each call has a copy of its parameters, so a small file could take any amount of memory.
+TEST_F(ModelHost, ParametersOfManyCallsAreRefused) {
+    constexpr size_t kMany = 10'000;
+    load(sharing(Shared::Call, 1, 1, kMany));
+    for (const auto& [what, variants, calls] : {std::tuple{Shared::Call, 1u, 2u},
+                                                {Shared::Step, 1u, 2u},
+                                                {Shared::Parameters, 1u, 2u},
+                                                {Shared::Call, 2u, 1u}}) {
+        const TestFile file(sharing(what, variants, calls, kMany));
+        sidra_model* model = nullptr;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_load(context, file.path(), &model));
+        expect_said("'n-grams': it has 10000 parameters, but the calls of the manifest can have only");
+    }
 }
 
 // As the perceptron's (model_file_test.cpp).
