@@ -120,7 +120,7 @@ VariantReport variant_report(const format::Model& model, uint32_t number, const 
     start.packet_ps = report.time_ps, start.energy_pj = report.energy_pj;
     for (const ReportRow& row : report.rows) {
         if (row.time_ps() > start.packet_ps || row.energy_pj > start.energy_pj)
-            throw std::runtime_error(fmt::format("the calls of a run take {} ps and more by the model of a Y1 chip, but the embedded chip {} ps; unset SIDRA_PROFILE", row.time_ps(), report.time_ps));
+            throw std::runtime_error(fmt::format("the calls of a run take {} ps and more by the model of a Y1 chip, but the embedded chip {} ps", row.time_ps(), report.time_ps));
         start.packet_ps -= row.time_ps(), start.energy_pj -= row.energy_pj;
     }
     report.rows.push_back(std::move(start));

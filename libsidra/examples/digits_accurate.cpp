@@ -82,8 +82,6 @@ class Chip {
         options.stuck_ppm = parts_per_million(stuck);
         options.private_chip = true;
         options.seed = seed;
-        // "" ignores the environment: its files belong to the main chip
-        options.state_file = options.gdb = "";
         options.trace_file = trace.c_str();
         sidra_device* device = nullptr;
         check(sidra_device_open(0, &options, &device), "opening a chip at level accurate");

@@ -17,14 +17,17 @@ namespace {
 
 sidra_status open_device(const char* call, uint32_t index, const sidra_device_options* options, sidra_device** device) {
     if (device == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`device` is NULL; it takes the new handle");
+    sidra_device_options whole;
+    SIDRA_TRY(read_options(call, options, &whole));
+    if (whole.private_chip && index != 0)
+        return fail(SIDRA_ERROR_NO_DEVICE, call, "`index` is {}, but a private chip has index 0", index);
     DeviceChoice choice;
-    SIDRA_TRY(choose_device(call, {}, &choice));
+    SIDRA_TRY(choose_device(call, {}, whole.private_chip, &choice));
     if (index >= choice.count())
         return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index,
                     choice.count());
     ChipEnvironment environment;
     if (choice.embedded) environment.chip = choice.chips[index];
-    sidra_device_options whole;
     SIDRA_TRY(complete_options(call, options, &whole, &environment));
     std::unique_ptr<Transport> transport;
     std::string detail;
@@ -96,7 +99,7 @@ sidra_status sidra_device_count(uint32_t* count) {
     return guarded(__func__, [&, call = __func__] {
         if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`count` is NULL");
         DeviceChoice choice;
-        SIDRA_TRY(choose_device(call, {}, &choice));
+        SIDRA_TRY(choose_device(call, {}, false, &choice));
         *count = choice.count();
         return SIDRA_OK;
     });

@@ -135,8 +135,12 @@ std::string of_chip(const std::string& text, uint32_t chip) {
 
 }  // namespace
 
-sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice) {
+sidra_status choose_device(const char* call, const DeviceFolders& folders, bool private_chip, DeviceChoice* choice) {
     constexpr std::string_view kNode = "sidra";
+    if (private_chip) {
+        *choice = {.embedded = true, .chips = {0}};
+        return SIDRA_OK;
+    }
     DeviceChoice found;
     const std::string_view wanted = environment("SIDRA_DEVICE");
     if (!wanted.empty() && wanted.front() == '/') {
@@ -171,8 +175,7 @@ sidra_status choose_device(const char* call, const DeviceFolders& folders, Devic
     return SIDRA_OK;
 }
 
-sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
-                              ChipEnvironment* environment_of_chip) {
+sidra_status read_options(const char* call, const sidra_device_options* options, sidra_device_options* result) {
     sidra_device_options whole{};
     if (options != nullptr) {
         constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // size of the struct in version 1.0
@@ -184,12 +187,21 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
         }
     }
     whole.struct_size = sizeof whole;
+    *result = whole;
+    return SIDRA_OK;
+}
+
+sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
+                              ChipEnvironment* environment_of_chip) {
+    sidra_device_options whole;
+    SIDRA_TRY(read_options(call, options, &whole));
+    const bool shared = !whole.private_chip;
     auto profile = raw_value(whole.profile);
     auto engine = raw_value(whole.engine);
     auto level = raw_value(whole.level);
-    if (profile == SIDRA_PROFILE_Y1) SIDRA_TRY(named_environment(call, "SIDRA_PROFILE", kProfiles, &profile));
+    if (shared && profile == SIDRA_PROFILE_Y1) SIDRA_TRY(named_environment(call, "SIDRA_PROFILE", kProfiles, &profile));
     if (engine == SIDRA_ENGINE_AUTO) SIDRA_TRY(named_environment(call, "SIDRA_ENGINE", kEngines, &engine));
-    if (level == SIDRA_LEVEL_FAST) SIDRA_TRY(named_environment(call, "SIDRA_LEVEL", kLevels, &level));
+    if (shared && level == SIDRA_LEVEL_FAST) SIDRA_TRY(named_environment(call, "SIDRA_LEVEL", kLevels, &level));
     if (profile >= kProfiles.size())
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.profile is {}: not a sidra_profile", profile);
     if (engine >= kEngines.size())
@@ -216,7 +228,7 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     for (const auto& [text, name] :
          {std::pair{&whole.state_file, "SIDRA_STATE"}, {&whole.gdb, "SIDRA_GDB"}, {&whole.trace_file, "SIDRA_TRACE"}}) {
         const bool given = *text != nullptr;
-        if (!given) *text = std::getenv(name);
+        if (shared && !given) *text = std::getenv(name);
         if (*text != nullptr && **text == '\0') *text = nullptr;
         if (given || *text == nullptr) continue;
         environment_of_chip->variables.emplace_back(name);

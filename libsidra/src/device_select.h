@@ -27,8 +27,9 @@ struct DeviceFolders {
 };
 
 // Selects SIDRA_DEVICE, else the nodes sidra0, sidra1, ..., else the embedded chip. A PCI function without a node is an
-// error: the model must not replace a card whose driver is not loaded.
-sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice);
+// error: the model must not replace a card whose driver is not loaded. A private chip is an embedded one, whatever
+// there is.
+sidra_status choose_device(const char* call, const DeviceFolders& folders, bool private_chip, DeviceChoice* choice);
 
 // What the environment says about one embedded chip.
 struct ChipEnvironment {
@@ -37,8 +38,12 @@ struct ChipEnvironment {
     std::deque<std::string> strings;     // out: keeps strings that the options have
 };
 
+// Copies `options` (or NULL), which may be those of an earlier version.
+sidra_status read_options(const char* call, const sidra_device_options* options, sidra_device_options* result);
+
 // Completes `options` (or NULL): fields that are zero come from SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS,
-// SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings belong to the caller or to `environment`.
+// SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE; those of a private chip only from SIDRA_ENGINE and
+// SIDRA_WORKERS, which change no result. Strings belong to the caller or to `environment`.
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
                               ChipEnvironment* environment);
 

@@ -39,7 +39,7 @@ class ChipTest : public testing::Test {
     void open_chip(const Wanted& wanted) {
         auto options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
-        options.private_chip = true;
+        options.private_chip = !on_a_node();
         options.level = wanted.level;
         options.stuck_ppm = wanted.stuck_ppm;
         options.workers = wanted.workers;

@@ -55,6 +55,7 @@ class ChipGdb : public testing::Test {
 // The chip's own thread answers; it sleeps until a debugger connects.
 TEST_F(ChipGdb, IsFoundWhereTheEnvironmentSays) {
     setenv("SIDRA_GDB", path.c_str(), 1);
+    options.private_chip = false;
     ASSERT_OK(sidra_device_open(0, &options, &device));
     for (int i = 0; i < 3; i++) EXPECT_EQ(ask("$?#3f"), "+$S05#b8");
     // The chip works while a debugger is attached.

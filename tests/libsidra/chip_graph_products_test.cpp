@@ -446,7 +446,7 @@ TEST_F(ChipGraphProducts, IndicesOfVectorsHaveToExist) {
 
 TEST(ChipGraphProductsCpp, StreamsUpdateProductsAndLayers) {
     choose_test_device();
-    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
     Context context(device);
     Stream stream(context);
     sidra::Buffer data(context, 4096);

@@ -102,7 +102,7 @@ TEST_F(ChipPool, AllocationsThatLiveShareNoByte) {
 
 TEST(ChipPoolCpp, AllocationsEndWithTheirObjects) {
     choose_test_device();
-    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
     sidra::Context context(device);
     Allocation late;
     {

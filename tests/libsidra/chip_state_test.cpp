@@ -242,7 +242,6 @@ TEST_F(ChipState, AFileThatCannotBeUsedIsSaid) {
     auto options = SIDRA_INIT(sidra_device_options);
     options.profile = SIDRA_PROFILE_SMALL;
     options.workers = 1;
-    options.private_chip = true;
     sidra_device* device = nullptr;
     setenv("SIDRA_STATE", folder_.c_str(), 1);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));

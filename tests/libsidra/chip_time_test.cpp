@@ -197,7 +197,7 @@ TEST_F(ChipTime, ABatchIsSubmitted) {
 
 TEST(ChipTimeCpp, EventsMeasure) {
     choose_test_device();
-    Device own = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+    Device own = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
     Context context(own);
     Stream stream(context);
     Event start(context, SIDRA_EVENT_TIMING), end(context, SIDRA_EVENT_TIMING);

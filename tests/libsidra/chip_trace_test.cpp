@@ -43,6 +43,7 @@ class ChipTrace : public testing::Test {
 
 TEST_F(ChipTrace, IsWhereTheEnvironmentSays) {
     setenv("SIDRA_TRACE", path.c_str(), 1);
+    options.private_chip = false;
     ASSERT_OK(sidra_device_open(0, &options, &device));
     EXPECT_OK(sidra_device_close(device));
     const std::string empty = contents(path);
@@ -53,8 +54,10 @@ TEST_F(ChipTrace, IsWhereTheEnvironmentSays) {
 
 TEST_F(ChipTrace, IsWhereTheProgramSays) {
     setenv("SIDRA_TRACE", folder.c_str(), 1);
+    options.private_chip = false;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Is a directory")) << sidra_last_error();
+    options.private_chip = true;
     options.trace_file = path.c_str();
     ASSERT_OK(sidra_device_open(0, &options, &device));
     sidra_device* second = nullptr;

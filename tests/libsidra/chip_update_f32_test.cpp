@@ -327,7 +327,7 @@ TEST_F(ChipUpdateF32, ExportedWeightsKeepTheirFactors) {
 
 TEST(ChipUpdateF32Cpp, StreamsUpdateWeights) {
     choose_test_device();
-    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+    Device device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
     Context context(device);
     Stream stream(context);
     Weights weights = Weights::from_f32(context, 2, 2, std::vector<float>{1, 2, 3, 4});

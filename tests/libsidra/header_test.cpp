@@ -49,7 +49,7 @@ class CppLayer : public testing::Test {
    protected:
     CppLayer() {
         choose_test_device();
-        device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+        device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
         context = Context(device);
         stream = Stream(context);
     }

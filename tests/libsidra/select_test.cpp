@@ -44,9 +44,9 @@ class Select : public testing::Test {
         std::ofstream(directory / "pci" / address / "device") << device << '\n';
     }
     void add_node(const std::string& name) { std::ofstream(directory / name).put('\n'); }
-    DeviceChoice choose() {
+    DeviceChoice choose(bool private_chip = false) {
         DeviceChoice choice;
-        EXPECT_OK(choose_device("sidra_test", folders(), &choice));
+        EXPECT_OK(choose_device("sidra_test", folders(), private_chip, &choice));
         return choice;
     }
     sidra_status complete(const char* call, const sidra_device_options* options, sidra_device_options* result) {
@@ -89,7 +89,7 @@ TEST_F(Select, EnvironmentWins) {
     EXPECT_EQ("/dev/sidra7", choose().nodes.at(0));
     setenv("SIDRA_DEVICE", "emulated", 1);
     DeviceChoice choice;
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), &choice));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), false, &choice));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "emulated"));
     uint32_t count = 77;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(&count));
@@ -116,7 +116,7 @@ TEST_F(Select, SeveralChipsByNumber) {
           "embedded:0,/dev/sidra0", "embedded:4294967296"}) {
         setenv("SIDRA_DEVICE", text, 1);
         DeviceChoice choice;
-        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), &choice));
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), false, &choice));
         EXPECT_NE(nullptr, std::strstr(sidra_last_error(), text)) << sidra_last_error();
     }
 }
@@ -188,7 +188,7 @@ TEST_F(Select, AFunctionWithoutADriverIsNeverReplacedByTheModel) {
     EXPECT_TRUE(choose().embedded);
     add_function("0000:00:03.0", "0x5349", "0x5931");
     DeviceChoice choice;
-    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, choose_device("sidra_test", folders(), &choice));
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, choose_device("sidra_test", folders(), false, &choice));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "0000:00:03.0")) << sidra_last_error();
     setenv("SIDRA_DEVICE", "embedded", 1);
     EXPECT_TRUE(choose().embedded);
@@ -219,7 +219,6 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     given.engine = SIDRA_ENGINE_AVX2;
     given.workers = 1;
     given.seed = 9;
-    given.private_chip = true;
     given.state_file = "given";
     given.gdb = "4321";
     setenv("SIDRA_TRACE", "trace", 1);
@@ -228,7 +227,6 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
     EXPECT_EQ(1u, options.workers);
     EXPECT_EQ(9u, options.seed);
-    EXPECT_TRUE(options.private_chip);
     EXPECT_STREQ("given", options.state_file);
     EXPECT_STREQ("4321", options.gdb);
     EXPECT_STREQ("trace", options.trace_file);
@@ -242,6 +240,65 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     EXPECT_STREQ("1234", options.gdb);
     given.struct_size--;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
+}
+
+TEST_F(Select, APrivateChipIsEmbeddedWhateverThereIs) {
+    const auto expect_embedded = [&] {
+        const DeviceChoice choice = choose(true);
+        EXPECT_TRUE(choice.embedded);
+        EXPECT_FALSE(choice.by_default) << "nobody needs to be told";
+        EXPECT_EQ(std::vector<uint32_t>{0}, choice.chips);
+        EXPECT_TRUE(choice.nodes.empty());
+    };
+    expect_embedded();
+    add_function("0000:00:03.0", "0x5349", "0x5931");
+    expect_embedded();
+    add_node("sidra0");
+    expect_embedded();
+    for (const char* wanted : {"/dev/sidra0", "embedded:3-5", "nonsense"}) {
+        setenv("SIDRA_DEVICE", wanted, 1);
+        expect_embedded();
+    }
+    auto given = SIDRA_INIT(sidra_device_options);
+    given.profile = SIDRA_PROFILE_SMALL;
+    given.workers = 1;
+    given.private_chip = true;
+    sidra_device* device = nullptr;
+    ASSERT_OK(sidra_device_open(0, &given, &device));
+    auto info = SIDRA_INIT(sidra_device_info);
+    EXPECT_OK(sidra_device_get_info(device, &info));
+    EXPECT_STREQ("embedded", info.transport);
+    EXPECT_OK(sidra_device_close(device));
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, &given, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "a private chip has index 0")) << sidra_last_error();
+}
+
+TEST_F(Select, APrivateChipIsWhatTheCallSays) {
+    const std::pair<const char*, const char*> variables[] = {
+        {"SIDRA_PROFILE", "small"}, {"SIDRA_LEVEL", "accurate"}, {"SIDRA_STATE", "state"}, {"SIDRA_TRACE", "trace"},
+        {"SIDRA_GDB", "1234"},      {"SIDRA_ENGINE", "scalar"},  {"SIDRA_WORKERS", "3"}};
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    auto given = SIDRA_INIT(sidra_device_options);
+    given.private_chip = true;
+    sidra_device_options options{};
+    ASSERT_OK(complete("sidra_test", &given, &options));
+    EXPECT_TRUE(options.private_chip);
+    EXPECT_EQ(SIDRA_PROFILE_Y1, options.profile);
+    EXPECT_EQ(SIDRA_LEVEL_FAST, options.level);
+    EXPECT_EQ(nullptr, options.state_file);
+    EXPECT_EQ(nullptr, options.trace_file);
+    EXPECT_EQ(nullptr, options.gdb);
+    EXPECT_TRUE(environment.variables.empty());
+    // How the machine computes changes no result.
+    EXPECT_EQ(SIDRA_ENGINE_SCALAR, options.engine);
+    EXPECT_EQ(3u, options.workers);
+    given.profile = SIDRA_PROFILE_SMALL;
+    given.level = SIDRA_LEVEL_ACCURATE;
+    given.state_file = given.trace_file = given.gdb = "mine";
+    ASSERT_OK(complete("sidra_test", &given, &options));
+    EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
+    EXPECT_EQ(SIDRA_LEVEL_ACCURATE, options.level);
+    for (const char* const text : {options.state_file, options.trace_file, options.gdb}) EXPECT_STREQ("mine", text);
 }
 
 TEST_F(Select, BadOptionsAreNamed) {

@@ -72,18 +72,12 @@ class NoThreads {
 
 // A private chip in this process, whatever the suite runs on.
 sidra_status open_embedded_chip(sidra_profile profile, sidra_engine engine, sidra_device** device) {
-    const char* chosen = std::getenv("SIDRA_DEVICE");
-    const std::string before = chosen != nullptr ? chosen : "";
-    setenv("SIDRA_DEVICE", "embedded", 1);
     auto options = SIDRA_INIT(sidra_device_options);
     options.profile = profile;
     options.engine = engine;
     options.workers = 1;
     options.private_chip = true;
-    const sidra_status status = sidra_device_open(0, &options, device);
-    if (chosen != nullptr) setenv("SIDRA_DEVICE", before.c_str(), 1);
-    else unsetenv("SIDRA_DEVICE");
-    return status;
+    return sidra_device_open(0, &options, device);
 }
 
 TEST(Shortage, OfAddressSpaceForAChipIsOneOfMemory) {

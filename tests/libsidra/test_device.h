@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which device the tests of whole devices run on: the embedded chip, or the node that SIDRA_TEST_DEVICE names (in a VM,
-// where that chip is a small one too).
+// where that chip is a small one too). A test that may run on either wants a private chip only without a node, because
+// that is never a card.
 #ifndef SIDRA_TESTS_TEST_DEVICE_H
 #define SIDRA_TESTS_TEST_DEVICE_H
 

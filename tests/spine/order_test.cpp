@@ -39,7 +39,7 @@ class Order : public testing::TestWithParam<unsigned> {
         sidra::test::choose_test_device();
         sidra_device_options options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
-        options.private_chip = true;
+        options.private_chip = !sidra::test::on_a_node();
         options.workers = 2;
         OK(sidra_device_open(0, &options, &device));
         OK(sidra_context_create(device, &context));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "driver_node.h"
 #include "error.h"
 #include "memory.h"
 
@@ -17,7 +18,7 @@ sidra_device_options device_options(sidra_engine engine, uint32_t workers) {
     options.profile = SIDRA_PROFILE_Y1;
     options.engine = engine;
     options.workers = workers;
-    options.private_chip = true;
+    options.private_chip = without_card();
     return options;
 }
 

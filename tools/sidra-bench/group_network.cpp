@@ -11,6 +11,7 @@
 #include "convnet/network.h"
 #include "data_file.h"
 #include "digits_model.h"
+#include "driver_node.h"
 #include "error.h"
 #include "groups.h"
 #include "peers.h"
@@ -39,7 +40,8 @@ uint32_t answer(std::span<const float> logits, uint32_t image) {
 class NetworkWork {
    public:
     NetworkWork(const Settings& settings, uint32_t threads, const Data& data, uint32_t images)
-        : device_(sidra::Device::open(0, {.engine = settings.engine, .workers = threads, .private_chip = true})),
+        : device_(
+              sidra::Device::open(0, {.engine = settings.engine, .workers = threads, .private_chip = without_card()})),
           context_(device_),
           stream_(context_),
           network_(context_, stream_, data.model),

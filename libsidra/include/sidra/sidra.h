@@ -128,9 +128,9 @@ typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidr
 #define SIDRA_STUCK_NONE 0xffffffffu
 
 /*
- * Options of an embedded chip; a real device ignores them. A field that is zero takes its value from the environment: SIDRA_PROFILE,
- * SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB, SIDRA_TRACE. The string "" means none, also where the environment has
- * a value. Of several chips, chip N > 0 adds ".N" to the paths of the environment, and N to a port.
+ * Options of an embedded chip; a real device ignores them. A field that is zero takes its value from the environment, unless the chip is a
+ * private one: SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB, SIDRA_TRACE. The string "" means none, also
+ * where the environment has a value. Of several chips, chip N > 0 adds ".N" to the paths of the environment, and N to a port.
  *
  * If the chip's firmware panics, libsidra writes a dump for sidra-dump into a file in SIDRA_DUMP_DIR (otherwise $XDG_STATE_HOME/sidra,
  * otherwise ~/.local/state/sidra) and prints its name to stderr. Other processes of the same user can monitor the chip
@@ -143,7 +143,12 @@ typedef struct sidra_device_options {
 	sidra_profile profile;
 	sidra_engine engine;
 	uint32_t workers;	/* threads that share one operation, including the waiting one; 0: one for each CPU */
-	bool private_chip;	/* a new chip; otherwise all opens of one index in this process share a chip, as they would share a card */
+	/*
+	 * A new embedded chip, whose index is 0, whatever SIDRA_DEVICE says and also where there is a card. It is what these options say: of the
+	 * environment it has only SIDRA_ENGINE and SIDRA_WORKERS, which change no result. Otherwise all opens of one index in this process share
+	 * a chip, as they would share a card.
+	 */
+	bool private_chip;
 	uint64_t seed;		/* of all random numbers of the model, except the UUID: each chip has its own, and a state file keeps it */
 	/*
 	 * The file that keeps the chip's cells and named weights; NULL: they end with the chip. A file that is empty or does not exist becomes
@@ -169,7 +174,7 @@ typedef struct sidra_device_options {
 } sidra_device_options;
 
 /*
- * Opens device `index` (< sidra_device_count()). options may be NULL: those that a shared chip is open with, otherwise those of the environment.
+ * Opens device `index` (< sidra_device_count()), or a private chip. options may be NULL: those that a shared chip is open with, otherwise those of the environment.
  * A shared chip that is open with other options is BUSY.
  */
 SIDRA_API sidra_status sidra_device_open(uint32_t index, const sidra_device_options *options, sidra_device **device);

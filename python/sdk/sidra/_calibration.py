@@ -2,6 +2,7 @@
 """What sidra.compile() does with calib_data and test_data."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -86,7 +87,8 @@ def simulated_accuracy(what: str, compiled: Compiled, batches: Sequence[Any]) ->
     if not labelled:
         return None
     right = total = 0
-    devices = [Device(private=True) for _ in range(compiled.stages)]
+    # sidra.compile() promises the level of the environment, from which a private chip takes none by itself.
+    devices = [Device(level=os.environ.get("SIDRA_LEVEL") or None, private=True) for _ in range(compiled.stages)]
     with Chip(devices[0]) if compiled.stages == 1 else Chips(devices) as chip:
         model = chip.deploy(compiled)
         for run in runs_of(what, labelled, compiled.variants[0]):

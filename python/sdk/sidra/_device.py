@@ -110,8 +110,9 @@ class Device:
     (SIDRA_LEVEL, SIDRA_PROFILE, SIDRA_STATE).
 
     level: "fast" computes exactly; "accurate" with the noise of cells, wires and converters (docs/physics.md), from `seed` and with `stuck_ppm`
-    stuck cells in a million (0: the default). state_file keeps the cells. private: a chip of its own; otherwise all opens of one index in this
-    process share one, PyTorch's sidra:INDEX included, and must agree on the options."""
+    stuck cells in a million (0: the default). state_file keeps the cells. private: a model of its own, also where there is a card, whose index is 0
+    and which is what the options say: of None the environment changes nothing. Otherwise all opens of one index in this process share one,
+    PyTorch's sidra:INDEX included, and must agree on the options."""
 
     def __init__(self, index: int = 0, *, level: Optional[str] = None, profile: Optional[str] = None, state_file: Optional[str] = None,
                  seed: int = 0, stuck_ppm: int = 0, private: bool = False):
