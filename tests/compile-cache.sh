@@ -112,7 +112,6 @@ done
 is_copy "${layer[@]}"
 
 # Damage: nothing is left, something is missing, a bit of a part has changed.
-entry=$(grep -rlaF "$(grep -aoE 'XXH3 [0-9a-f]{32}' right.sidra)" "$kept") || fail "no kept file has the network's hash"
 damage() { # kind, where
     if [[ $1 == cut ]]; then
         truncate -s "$2" "$entry"
@@ -123,15 +122,23 @@ damage() { # kind, where
     # shellcheck disable=SC2059 # the byte is made by the format
     printf "\\x$(printf %x $((byte ^ 1)))" | dd of="$entry" bs=1 seek="$2" conv=notrunc status=none
 }
+is_mended() { # the file, kind and where, argument...
+    entry=$(grep -rlaF "$(grep -aoE 'XXH3 [0-9a-f]{32}' "$1")" "$kept") || fail "no kept file has the hash of the network of $1"
+    damage "$2" "$3"
+    says "$entry is damaged" "${@:4}" -o mended.sidra
+    cmp "$1" mended.sidra || fail "$2 $3: the file is wrong"
+    is_copy "${@:4}" -o mended.sidra
+    cmp "$1" mended.sidra || fail "$2 $3: the copy is wrong"
+}
 manifest=$(od -A n -t u8 -j 24 -N 8 right.sidra) end=$(stat -c %s right.sidra)
 for change in "cut 0" "cut 100" "cut -1" "flip 0" "flip 9" "flip 60" "flip $((manifest + 30))" "flip $((end - 1))"; do
     read -r kind where <<<"$change"
-    damage "$kind" "$where"
-    says "$entry is damaged" network.onnx -o mended.sidra
-    cmp right.sidra mended.sidra || fail "$change: the file is wrong"
-    is_copy network.onnx -o mended.sidra
-    cmp right.sidra mended.sidra || fail "$change: the copy is wrong"
+    is_mended right.sidra "$kind" "$where" network.onnx
 done
+# Each section of the layer begins at one of these: its weights, their calibration, constants.
+manifest=$(od -A n -t u8 -j 24 -N 8 layer-right.sidra)
+for ((where = 4096; where <= manifest; where += 4096)); do is_mended layer-right.sidra flip "$where" "${layer[@]}"; done
+((manifest > 3 * 4096)) || fail "the layer has no calibration"
 
 # The limit: the file that was not used for the longest time goes.
 rm -r "$kept"

@@ -57,7 +57,10 @@ bool intact(int file, uint64_t size) {
         };
         const auto whole = [&](const format::Model& model) {
             return (model.constants() == nullptr || matches(*model.constants())) &&
-                   std::ranges::all_of(*model.matrices(), [&](const auto* matrix) { return matches(*matrix->data()); });
+                   std::ranges::all_of(*model.matrices(), [&](const auto* matrix) {
+                       return matches(*matrix->data()) &&
+                              (matrix->calibration() == nullptr || matches(*matrix->calibration()));
+                   });
         };
         const auto* const stages = manifest.model().stages();
         if (stages == nullptr) return whole(manifest.model());
