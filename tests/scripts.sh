@@ -169,11 +169,11 @@ wait $second || fail "the checkout that waits for the root fails: $(<"$folder/to
 [[ $(grep -c '^disk$' "$ROOTS") == 1 ]] || fail "two checkouts make the same disk"
 [[ -z $(find "$folder/cache/sidra/vm" -name 'torch-root-*.*') ]] || fail "half a root is left: $(ls "$folder/cache/sidra/vm")"
 
-# What lint.sh looks at, in a tree with a file of each kind. Its other checks are not there.
+# What lint.sh and format.sh look at, in a tree with a file of each kind. Its other checks are not there.
 command -v git >/dev/null || exit 0
 tree=$folder/lint-tree
 mkdir -p "$tree"/{scripts/cmake,scripts/vm/guest,compiler/passes,kmod,python,build/release} "$folder/lint-bin"
-cp scripts/{lint.sh,tree_files.sh} "$tree/scripts"
+cp scripts/{lint,format,tree_files}.sh "$tree/scripts"
 git -C "$tree" init --quiet
 echo /build/ >"$tree/.gitignore"
 touch "$tree"/{compiler/passes/pass.cpp,compiler/passes/pass.h,kmod/sidra.c,python/client.py,.clang-tidy}
@@ -201,3 +201,8 @@ touch -d '1 hour ago' "$tree"/compiler/passes/pass.*
 tidies 0 "nothing was edited"
 touch "$tree/compiler/passes/pass.h"
 tidies 1 "a header of the compiler was edited"
+# The version that format.sh asks for.
+printf '#!/bin/sh\ncase $1 in --version) echo "version 14.0.6" ;; *) echo "$*" ;; esac\n' >"$folder/lint-bin/clang-format-14"
+chmod +x "$folder/lint-bin/clang-format-14"
+formatted=$(PATH=$folder/lint-bin:$PATH "$tree/scripts/format.sh")
+[[ $formatted == "-i compiler/passes/pass.cpp compiler/passes/pass.h" ]] || fail "format.sh runs clang-format with $formatted"
