@@ -22,8 +22,8 @@ uint64_t count_clipped(mlir::Operation* layer, std::span<const float> values) {
     const auto bits = layer->getAttrOfType<mlir::IntegerAttr>("bits");
     if (!range || !bits || bits.getInt() != 8) return 0;
     const float half = (range[1] - range[0]) / 255 / 2;
-    return static_cast<uint64_t>(std::ranges::count_if(
-        values, [&](float value) { return value < range[0] - half || value > range[1] + half; }));
+    return static_cast<uint64_t>(
+        std::ranges::count_if(values, [&](float value) { return value < range[0] - half || value > range[1] + half; }));
 }
 
 // Inputs and weights of 16 bits in all layers. `accuracies` gets what the layers' inputs are, by layer.
@@ -64,16 +64,19 @@ std::vector<Power> powers(mlir::ModuleOp module, Store& store, const Calibration
     for (mlir::Operation* const layer : probe.layers()) outputs.push_back(probe.output(layer->getResult(0)));
     std::vector<Power> all(outputs.size());
     size_t run = 0;
-    probe.run(kRuns, [&](const std::vector<std::span<const float>>& values) {
-        for (size_t i = 0; i < outputs.size(); i++) {
-            const std::vector<float>& wanted = right[run][i];
-            for (size_t j = 0; j < wanted.size(); j++) {
-                all[i].signal += static_cast<double>(wanted[j]) * wanted[j];
-                all[i].noise += std::pow(static_cast<double>(values[outputs[i]][j]) - wanted[j], 2);
+    probe.run(
+        kRuns,
+        [&](const std::vector<std::span<const float>>& values) {
+            for (size_t i = 0; i < outputs.size(); i++) {
+                const std::vector<float>& wanted = right[run][i];
+                for (size_t j = 0; j < wanted.size(); j++) {
+                    all[i].signal += static_cast<double>(wanted[j]) * wanted[j];
+                    all[i].noise += std::pow(static_cast<double>(values[outputs[i]][j]) - wanted[j], 2);
+                }
             }
-        }
-        run++;
-    }, level, calibration.calls);
+            run++;
+        },
+        level, calibration.calls);
     return all;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a layer multiplies are codes of windows, with padding, and with steps by row if its program has a prologue. To see
-// them as the chip makes them, each layer runs once more with an identity matrix. It does so when all calls are known, so
-// halves of 16 bits, copies and votes need no care: whatever uses a matrix shows what its crossbars get.
+// What a layer multiplies are codes of windows, with padding, and with steps by row if its program has a prologue. To
+// see them as the chip makes them, each layer runs once more with an identity matrix. It does so when all calls are
+// known, so halves of 16 bits, copies and votes need no care: whatever uses a matrix shows what its crossbars get.
 #include "adc_ranges.h"
 
 #include <fmt/format.h>
@@ -64,8 +64,9 @@ class CodesOfLayers {
         function.walk([](xbar::WeightsOp weights) { weights.setCopy(0); });
         for (xbar::LayerOp layer : layers)
             if (const xbar::WindowsAttr windows = layer.getWindows();
-                seen_.emplace(key(weights_of(layer)), layer.getBuffers()[windows.getBuffer()].getAsOpaquePointer(),
-                              windows.getAsOpaquePointer())
+                seen_
+                    .emplace(key(weights_of(layer)), layer.getBuffers()[windows.getBuffer()].getAsOpaquePointer(),
+                             windows.getAsOpaquePointer())
                     .second)
                 observe(layer);
     }
@@ -79,7 +80,8 @@ class CodesOfLayers {
             for (size_t i = 0; i < keys_.size(); i++) {
                 const auto& [name, elements] = keys_[i];
                 const auto output = static_cast<uint32_t>(observed_.own_outputs() + i);
-                samples.try_emplace(name, elements).first->second.add(model.data<const uint8_t>(0, model.output(0, output)));
+                samples.try_emplace(name, elements)
+                    .first->second.add(model.data<const uint8_t>(0, model.output(0, output)));
             }
         });
         return samples;
@@ -92,19 +94,20 @@ class CodesOfLayers {
         const xbar::WindowsAttr windows = layer.getWindows();
         const int64_t k = rows_of(weights_of(layer));
         const auto codes = builder.getIntegerType(8, /*isSigned=*/false);
-        const llvm::SmallVector<int64_t> shape = {windows.getCount()[0], windows.getCount()[1], windows.getCount()[2], k};
+        const llvm::SmallVector<int64_t> shape = {windows.getCount()[0], windows.getCount()[1], windows.getCount()[2],
+                                                  k};
         llvm::SmallVector<uint64_t> strides(shape.size(), 1);
         for (size_t d = shape.size() - 1; d > 0; d--) strides[d - 1] = strides[d] * static_cast<uint64_t>(shape[d]);
         const uint64_t bytes = strides[0] * static_cast<uint64_t>(shape[0]);
 
-        const mlir::Value output =
-            builder.create<xbar::AllocOp>(location, xbar::BufferType::get(builder.getContext(), bytes), mlir::IntegerAttr());
+        const mlir::Value output = builder.create<xbar::AllocOp>(
+            location, xbar::BufferType::get(builder.getContext(), bytes), mlir::IntegerAttr());
         llvm::SmallVector<mlir::Value> buffers(layer.getBuffers());
         buffers.push_back(output);
-        const auto array = xbar::ArrayAttr::get(builder.getContext(), static_cast<uint32_t>(buffers.size() - 1), 0, codes,
-                                                strides, 0, -1, 0, mlir::Type());
-        builder.create<xbar::LayerOp>(location, identity(builder, location, k), buffers, windows, program(builder, layer),
-                                      builder.getArrayAttr(array));
+        const auto array = xbar::ArrayAttr::get(builder.getContext(), static_cast<uint32_t>(buffers.size() - 1), 0,
+                                                codes, strides, 0, -1, 0, mlir::Type());
+        builder.create<xbar::LayerOp>(location, identity(builder, location, k), buffers, windows,
+                                      program(builder, layer), builder.getArrayAttr(array));
 
         mlir::func::FuncOp function = observed_.function();
         observed_.end()->insertOperands(observed_.end()->getNumOperands(), output);
@@ -117,7 +120,8 @@ class CodesOfLayers {
     mlir::Value identity(mlir::OpBuilder& builder, mlir::Location location, int64_t k) {
         std::vector<std::byte> ones(static_cast<size_t>(k * k));
         for (size_t i = 0; i < ones.size(); i += static_cast<size_t>(k) + 1) ones[i] = std::byte{1};
-        const auto type = xbar::MatrixType::get(builder.getContext(), static_cast<uint32_t>(k), static_cast<uint32_t>(k));
+        const auto type =
+            xbar::MatrixType::get(builder.getContext(), static_cast<uint32_t>(k), static_cast<uint32_t>(k));
         return builder.create<xbar::WeightsOp>(location, type, builder.getStringAttr("identity"),
                                                builder.getStringAttr(store_.add(std::move(ones))), 0,
                                                mlir::DenseI32ArrayAttr());
@@ -137,8 +141,9 @@ class CodesOfLayers {
 
     ObservedNetwork observed_;
     Store& store_;
-    std::set<std::tuple<std::string, const void*, const void*>> seen_;  // matrix, memory and windows of what is observed
-    std::vector<std::pair<std::string, size_t>> keys_;                  // of each further output, and the matrix's rows
+    std::set<std::tuple<std::string, const void*, const void*>>
+        seen_;                                          // matrix, memory and windows of what is observed
+    std::vector<std::pair<std::string, size_t>> keys_;  // of each further output, and the matrix's rows
 };
 
 class AdcRangesPass : public mlir::PassWrapper<AdcRangesPass, mlir::OperationPass<mlir::ModuleOp>> {

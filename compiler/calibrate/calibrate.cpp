@@ -29,7 +29,8 @@ std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store,
     });
     std::vector<std::pair<Codes, Codes>> all;
     for (const size_t output : outputs)
-        all.push_back({{observers[output].range(calibration.method), 8}, {observers[output].range(Method::kMinMax), 16}});
+        all.push_back(
+            {{observers[output].range(calibration.method), 8}, {observers[output].range(Method::kMinMax), 16}});
     return all;
 }
 
@@ -37,7 +38,8 @@ std::vector<std::pair<Codes, Codes>> ranges(mlir::ModuleOp module, Store& store,
 class MeanError {
    public:
     explicit MeanError(mlir::Operation* layer)
-        : sums_(static_cast<size_t>(mlir::cast<mlir::RankedTensorType>(layer->getResult(0).getType()).getShape().back())),
+        : sums_(
+              static_cast<size_t>(mlir::cast<mlir::RankedTensorType>(layer->getResult(0).getType()).getShape().back())),
           squares_(sums_.size()) {}
 
     void add(size_t element, double error) {
@@ -134,7 +136,8 @@ std::vector<Costs> find_costs(mlir::ModuleOp module, Store& store, const Calibra
 }
 
 // Returns the ranges of 16 bits.
-std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration, int optimization) {
+std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Calibration& calibration,
+                                   int optimization) {
     auto functions = module.getOps<mlir::func::FuncOp>();
     if (functions.empty() || layers_in(*functions.begin()).empty()) return {};
     const auto codes = ranges(module, store, calibration, optimization);
@@ -150,7 +153,9 @@ std::vector<Range> run_and_observe(mlir::ModuleOp module, Store& store, const Ca
                 continue;
             }
             // The cheapest that is good enough: codes that the operation before stores, codes row by row, two products.
-            const auto enough = [&](const std::optional<Cost>& cost) { return cost && cost->ratio() >= calibration.enough; };
+            const auto enough = [&](const std::optional<Cost>& cost) {
+                return cost && cost->ratio() >= calibration.enough;
+            };
             const bool fixed = enough(costs[i].fixed), rows = !fixed && enough(costs[i].rows);
             if (!rows) set(layers[i], fixed ? codes[i].first : codes[i].second);
             if (!calibration.bias_correction) continue;

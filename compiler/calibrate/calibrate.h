@@ -23,13 +23,13 @@ inline constexpr double kAllLayers = 200;
 struct Calibration {
     std::vector<Samples> samples;
     Method method = Method::kMse;
-    // Layers whose results would have a worse signal-to-noise ratio with one range of inputs of 8 bits, in decibels, get
-    // a range for each row, or 16 bits.
+    // Layers whose results would have a worse signal-to-noise ratio with one range of inputs of 8 bits, in decibels,
+    // get a range for each row, or 16 bits.
     double enough = 20;
     // What codes do to the mean of a layer's results is subtracted from them.
     bool bias_correction = true;
-    // Above 1: layers get copies, so that all of them together take so many times as many crossbars. The layers in which
-    // a crossbar removes the most noise of the outputs get them first.
+    // Above 1: layers get copies, so that all of them together take so many times as many crossbars. The layers in
+    // which a crossbar removes the most noise of the outputs get them first.
     int copies = 1;
     // Inputs and weights of 16 bits for all layers, which others are compared with.
     bool exact = false;
@@ -39,8 +39,8 @@ struct Calibration {
     Progress progress;
 };
 
-// A pass that runs behind xnn-weights (with `rest`), and gives each layer its range and bits. All functions are the same network in
-// other sizes; the samples have the size of the first one. `optimization`: of the network that runs.
+// A pass that runs behind xnn-weights (with `rest`), and gives each layer its range and bits. All functions are the
+// same network in other sizes; the samples have the size of the first one. `optimization`: of the network that runs.
 std::unique_ptr<mlir::Pass> make_calibrate_pass(Calibration calibration, int optimization);
 
 }  // namespace sidra::compiler

@@ -40,15 +40,18 @@ std::vector<std::vector<double>> deviations(mlir::ModuleOp module, Store& store,
     }
     size_t runs = 0;
     std::vector<size_t> elements(outputs.size());
-    probe.run(kRuns, [&](const std::vector<std::span<const float>>& values) {
-        runs++;
-        for (size_t i = 0; i < outputs.size(); i++) {
-            const std::span<const float> one = values[outputs[i].first], other = values[outputs[i].second];
-            elements[i] = one.size();
-            for (size_t j = 0; j < one.size(); j++)
-                squares[i][j % squares[i].size()] += std::pow(static_cast<double>(one[j]) - other[j], 2) / 2;
-        }
-    }, SIDRA_LEVEL_ACCURATE);
+    probe.run(
+        kRuns,
+        [&](const std::vector<std::span<const float>>& values) {
+            runs++;
+            for (size_t i = 0; i < outputs.size(); i++) {
+                const std::span<const float> one = values[outputs[i].first], other = values[outputs[i].second];
+                elements[i] = one.size();
+                for (size_t j = 0; j < one.size(); j++)
+                    squares[i][j % squares[i].size()] += std::pow(static_cast<double>(one[j]) - other[j], 2) / 2;
+            }
+        },
+        SIDRA_LEVEL_ACCURATE);
     for (size_t i = 0; i < squares.size(); i++)
         for (double& square : squares[i])
             square = std::sqrt(square / static_cast<double>(runs * elements[i] / squares[i].size()));
@@ -117,7 +120,8 @@ std::vector<int> choose_copies(mlir::ModuleOp module, Store& store, const Calibr
         Copied& matrix = matrices[matrix_of(layers[i])];
         matrix.crossbars = needs[i].crossbars;
         if (const int64_t voting = voting_columns(calibration.calls.vote, needs[i].columns); voting > 0)
-            matrix.crossbars += 2 * static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(needs[i].rows), static_cast<uint64_t>(voting)));
+            matrix.crossbars += 2 * static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(needs[i].rows),
+                                                                      static_cast<uint64_t>(voting)));
         const std::vector<float> outputs = outputs_with(module, store, calibration, optimization, i, errors[i]);
         for (size_t j = 0; j < right.size(); j++)
             if (std::isfinite(outputs[j]) && std::isfinite(right[j]))

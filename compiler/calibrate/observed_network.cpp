@@ -16,7 +16,7 @@ ObservedNetwork::ObservedNetwork(mlir::ModuleOp module, Store& store) : module_(
 }
 
 void ObservedNetwork::run(mlir::PassManager& passes, const Calibration& calibration, size_t most, sidra_level level,
-                   const std::function<void(const Model&)>& look) {
+                          const std::function<void(const Model&)>& look) {
     build_memory_pipeline(passes);
     if (mlir::failed(passes.run(*module_))) throw SamplesError("the network that is observed cannot be compiled");
     const Folder folder;

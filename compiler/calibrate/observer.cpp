@@ -10,10 +10,10 @@ namespace sidra::compiler {
 namespace {
 
 constexpr int kCodes = 256;
-constexpr float kNewest = 0.1f;     // the weight of a run in the moving range
-constexpr double kShare = 0.9999;   // of the values, inside the range by percentiles
-constexpr int kSteps = 64;          // of the search for the best end of a range
-constexpr double kShortest = 0.2;   // of an end, as a part of the largest value
+constexpr float kNewest = 0.1f;    // the weight of a run in the moving range
+constexpr double kShare = 0.9999;  // of the values, inside the range by percentiles
+constexpr int kSteps = 64;         // of the search for the best end of a range
+constexpr double kShortest = 0.2;  // of an end, as a part of the largest value
 
 constexpr std::pair<std::string_view, Method> kMethods[] = {{"minmax", Method::kMinMax},
                                                             {"moving", Method::kMoving},
@@ -60,18 +60,24 @@ void Observer::add(std::span<const float> values) {
     }
     low_ = std::min(low_, low);
     high_ = std::max(high_, high);
-    moving_ = first ? Range{low, high}
-                    : Range{moving_.low + kNewest * (low - moving_.low), moving_.high + kNewest * (high - moving_.high)};
+    moving_ = first
+                  ? Range{low, high}
+                  : Range{moving_.low + kNewest * (low - moving_.low), moving_.high + kNewest * (high - moving_.high)};
 }
 
 Range Observer::range(Method method) const {
     if (count_ == 0) return {};
     switch (method) {
-        case Method::kMinMax: return {low_, high_};
-        case Method::kMoving: return moving_;
-        case Method::kPercentile: return percentile(kShare);
-        case Method::kMse: return smallest([&](Range range) { return noise(range); });
-        case Method::kEntropy: return smallest([&](Range range) { return divergence(range); });
+        case Method::kMinMax:
+            return {low_, high_};
+        case Method::kMoving:
+            return moving_;
+        case Method::kPercentile:
+            return percentile(kShare);
+        case Method::kMse:
+            return smallest([&](Range range) { return noise(range); });
+        case Method::kEntropy:
+            return smallest([&](Range range) { return divergence(range); });
     }
     return {};
 }
@@ -79,8 +85,10 @@ Range Observer::range(Method method) const {
 Range Observer::percentile(double share) const {
     const auto outside = static_cast<uint64_t>(static_cast<double>(count_) * (1 - share));
     size_t first = 0, last = kBins - 1;
-    for (uint64_t sum = bins_[first]; first + 1 < kBins && sum <= outside; sum += bins_[++first]) {}
-    for (uint64_t sum = bins_[last]; last > 0 && sum <= outside; sum += bins_[--last]) {}
+    for (uint64_t sum = bins_[first]; first + 1 < kBins && sum <= outside; sum += bins_[++first]) {
+    }
+    for (uint64_t sum = bins_[last]; last > 0 && sum <= outside; sum += bins_[--last]) {
+    }
     return {std::min(0.0f, std::max(low_, static_cast<float>(centre(first) - width_ / 2))),
             std::max(0.0f, std::min(high_, static_cast<float>(centre(last) + width_ / 2)))};
 }
@@ -125,7 +133,9 @@ double Observer::divergence(Range range) const {
     const auto code_of = [&](size_t bin) {
         return static_cast<size_t>(std::clamp(std::nearbyint((centre(bin) - range.low) / step), 0.0, kCodes - 1.0));
     };
-    const auto is_inside = [&](size_t bin) { return centre(bin) >= range.low - width_ && centre(bin) <= range.high + width_; };
+    const auto is_inside = [&](size_t bin) {
+        return centre(bin) >= range.low - width_ && centre(bin) <= range.high + width_;
+    };
     for (size_t i = 0; i < kBins; i++) {
         if (bins_[i] == 0 || !is_inside(i)) continue;
         mass[code_of(i)] += static_cast<double>(bins_[i]);

@@ -17,7 +17,7 @@ enum class Method {
     kMoving,      // the same of each run, averaged exponentially: each new run counts one tenth
     kPercentile,  // all but 0.01 % of the values on either side
     kMse,         // the range with the smallest mean square of errors
-    kEntropy,     // that whose codes have the distribution of the values: the smallest divergence of Kullback and Leibler
+    kEntropy,  // that whose codes have the distribution of the values: the smallest divergence of Kullback and Leibler
 };
 // "minmax", "moving", "percentile", "mse", "entropy"
 std::string_view name_of(Method method);

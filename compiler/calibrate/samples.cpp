@@ -17,7 +17,8 @@ std::vector<sidra_model_tensor> inputs_of(sidra_model* model, uint32_t variant) 
 }
 
 // The samples in the order of the model's inputs, and how many runs they are for.
-std::vector<const Samples*> ordered(const std::vector<sidra_model_tensor>& inputs, const std::vector<Samples>& samples, size_t& runs) {
+std::vector<const Samples*> ordered(const std::vector<sidra_model_tensor>& inputs, const std::vector<Samples>& samples,
+                                    size_t& runs) {
     std::vector<const Samples*> all(inputs.size());
     std::string names;
     for (const sidra_model_tensor& input : inputs) names += fmt::format("{}{}", names.empty() ? "" : ", ", input.name);
@@ -26,9 +27,10 @@ std::vector<const Samples*> ordered(const std::vector<sidra_model_tensor>& input
         // A single set without a name is that of the only input.
         while (i < inputs.size() && s.input != inputs[i].name && !(s.input.empty() && inputs.size() == 1)) i++;
         if (i == inputs.size())
-            throw SamplesError(s.input.empty()
-                                       ? fmt::format("the network has several inputs, so samples need the name of one: {}", names)
-                                       : fmt::format("samples for the input '{}', but the network has: {}", s.input, names));
+            throw SamplesError(
+                s.input.empty()
+                    ? fmt::format("the network has several inputs, so samples need the name of one: {}", names)
+                    : fmt::format("samples for the input '{}', but the network has: {}", s.input, names));
         if (all[i] != nullptr) throw SamplesError(fmt::format("two sets of samples for the input '{}'", s.input));
         all[i] = &s;
     }
@@ -41,8 +43,8 @@ std::vector<const Samples*> ordered(const std::vector<sidra_model_tensor>& input
         if (tensor.bytes == 0) continue;  // no elements: enough for any number of runs
         runs = std::min(runs, all[i]->data.size() / tensor.bytes);
         if (runs == 0)
-            throw SamplesError(fmt::format("the samples for the input '{}' have {} bytes, but one run needs {}", tensor.name,
-                                               all[i]->data.size(), tensor.bytes));
+            throw SamplesError(fmt::format("the samples for the input '{}' have {} bytes, but one run needs {}",
+                                           tensor.name, all[i]->data.size(), tensor.bytes));
     }
     if (runs == SIZE_MAX) runs = 1;
     return all;

@@ -33,12 +33,12 @@ struct Runs {
     double seconds = 0, joules = 0;  // of all of them
 };
 
-// What one run of each variant takes by the cost model, on an embedded chip of level fast for each stage: by variant, and
-// then by stage. The first variant gets the first samples, if there are any, and others zeros. Throws SamplesError.
+// What one run of each variant takes by the cost model, on an embedded chip of level fast for each stage: by variant,
+// and then by stage. The first variant gets the first samples, if there are any, and others zeros. Throws SamplesError.
 std::vector<std::vector<Cost>> run_each_variant(const std::string& file, const std::vector<Samples>& samples);
 
-// Runs variant 0 of a file with all whole sets of samples, up to `most`, and calls `look` after each: the outputs are in
-// the model's memory. Throws SamplesError.
+// Runs variant 0 of a file with all whole sets of samples, up to `most`, and calls `look` after each: the outputs are
+// in the model's memory. Throws SamplesError.
 Runs run_samples(const std::string& file, const std::vector<Samples>& samples, sidra_level level, size_t most,
                  const Progress& progress, const std::function<void(const Model&)>& look);
 

@@ -163,14 +163,15 @@ class Call {
         if (extent.first >= address(buffer, 0) && extent.end <= address(buffer, size_of(buffers_[buffer])))
             return success();
         return op_->emitOpError("has array ")
-               << number << ", which ends " << extent.end - address(buffer, 0) << " bytes behind the beginning of a buffer of "
-               << size_of(buffers_[buffer]);
+               << number << ", which ends " << extent.end - address(buffer, 0)
+               << " bytes behind the beginning of a buffer of " << size_of(buffers_[buffer]);
     }
     LogicalResult inside(const vector::Sizes& size, const vector::Traits& traits, size_t first = 0) {
         const uint64_t rows = uint64_t{size[0]} * size[1] * size[2];
         for (size_t i = first; i < operands.size(); i++) {
             if (!(traits.used() >> i & 1)) continue;
-            if (mlir::failed(inside(i, vector::extent(operands[i], static_cast<uint32_t>(i), size, traits)))) return failure();
+            if (mlir::failed(inside(i, vector::extent(operands[i], static_cast<uint32_t>(i), size, traits))))
+                return failure();
             if (operands[i].index == 0) continue;
             const auto buffer = static_cast<uint32_t>(operands[i].index / kDistance - 1);
             const uint64_t left = address(buffer, size_of(buffers_[buffer])) - operands[i].index;
@@ -227,8 +228,7 @@ LogicalResult verify_windows(mlir::Operation* op, mlir::ValueRange buffers, Wind
     p.pixel_stride = windows.getBytes()[2];
     p.zero = static_cast<decltype(p.zero)>(windows.getZero());
     uint64_t bytes;
-    if (!vector::pattern_bytes(p, windows.getCount()[0], &bytes) ||
-        bytes > size_of(buffers[windows.getBuffer()]) ||
+    if (!vector::pattern_bytes(p, windows.getCount()[0], &bytes) || bytes > size_of(buffers[windows.getBuffer()]) ||
         windows.getOffset() > size_of(buffers[windows.getBuffer()]) - bytes)
         return op->emitOpError("has windows that leave their buffer");
     *to = p;
@@ -244,7 +244,8 @@ LogicalResult VectorOp::verify() {
         return emitOpError("needs four sizes of at least 1");
     if (mlir::failed(call.take(getArrays(), getProgram()))) return failure();
     vector::Traits traits;
-    if (const auto verdict = vector::verify(call.code.instructions, call.operands, &traits)) return call.refuse(verdict);
+    if (const auto verdict = vector::verify(call.code.instructions, call.operands, &traits))
+        return call.refuse(verdict);
     if (const auto verdict = vector::verify_space(call.operands, size, traits)) return call.refuse(verdict);
     return call.inside(size, traits);
 }
@@ -260,8 +261,7 @@ LogicalResult MatmulOp::verify() {
     if (call.operands.size() < 2) return emitOpError("has no factors");
     if (const auto verdict = vector::verify_factors(call.operands, &rules)) return call.refuse(verdict);
     vector::Traits none;
-    if (const auto verdict =
-            vector::verify(call.code.instructions, call.operands, rules.packet, &none, &rules.traits))
+    if (const auto verdict = vector::verify(call.code.instructions, call.operands, rules.packet, &none, &rules.traits))
         return call.refuse(verdict);
     if (const auto verdict = vector::verify_matmul_space(call.operands, &rules)) return call.refuse(verdict);
     return call.inside(rules.size, rules.traits, 2);
@@ -281,8 +281,8 @@ LogicalResult LayerOp::verify() {
     const uint32_t windows[] = {getWindows().getCount()[0], getWindows().getCount()[1], getWindows().getCount()[2]};
     vector::LayerRules rules =
         vector::layer_rules(pattern, windows, call.code.prologue, matrix.getRows(), matrix.getColumns());
-    if (const auto verdict = vector::verify(call.code.instructions, call.operands, rules.packet, &rules.prologue,
-                                            &rules.epilogue))
+    if (const auto verdict =
+            vector::verify(call.code.instructions, call.operands, rules.packet, &rules.prologue, &rules.epilogue))
         return call.refuse(verdict);
     if (const auto verdict = vector::verify_layer_space(call.operands, pattern, &rules)) return call.refuse(verdict);
     if (mlir::failed(call.inside(rules.before, rules.prologue))) return failure();

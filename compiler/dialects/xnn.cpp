@@ -101,21 +101,22 @@ LogicalResult verify_input(Layer layer) {
         return layer.emitOpError("needs the code that stands for 0 if its input has codes, and only then");
     if (codes && (*layer.getZero() < 0 || *layer.getZero() > 255))
         return layer.emitOpError("has a code of 0 outside of 0 to 255");
-    if (layer.getBits() != 8 && layer.getBits() != 16) return layer.emitOpError("has codes that do not have 8 or 16 bits");
+    if (layer.getBits() != 8 && layer.getBits() != 16)
+        return layer.emitOpError("has codes that do not have 8 or 16 bits");
     const auto range = layer.getRange();
     if (!range) return success();
     if (codes) return layer.emitOpError("has codes and a range");
-    if (range->size() != 2 || !std::isfinite((*range)[0]) || !std::isfinite((*range)[1]) || !((*range)[0] <= (*range)[1]))
+    if (range->size() != 2 || !std::isfinite((*range)[0]) || !std::isfinite((*range)[1]) ||
+        !((*range)[0] <= (*range)[1]))
         return layer.emitOpError("needs a range of two finite numbers in order");
     return success();
 }
 
 }  // namespace
 
-LogicalResult WindowsAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error,
-                                  llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
-                                  llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after,
-                                  llvm::ArrayRef<int64_t> dilation) {
+LogicalResult WindowsAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error, llvm::ArrayRef<int64_t> kernel,
+                                  llvm::ArrayRef<int64_t> stride, llvm::ArrayRef<int64_t> before,
+                                  llvm::ArrayRef<int64_t> after, llvm::ArrayRef<int64_t> dilation) {
     for (const auto& list : {kernel, stride, before, after, dilation})
         if (list.size() != 2) return error() << "windows have a height and a width";
     for (const auto& list : {kernel, stride, dilation})
@@ -181,7 +182,8 @@ LogicalResult IotaOp::verify() {
 LogicalResult ReduceOp::verify() {
     const RankedTensorType input = type_of(getInput());
     const bool index = getFunction() == Reduction::argmax || getFunction() == Reduction::argmin;
-    if (getType().getElementType() != (index ? mlir::Type(mlir::IntegerType::get(getContext(), 32)) : input.getElementType()))
+    if (getType().getElementType() !=
+        (index ? mlir::Type(mlir::IntegerType::get(getContext(), 32)) : input.getElementType()))
         return emitOpError("has a result of the wrong type");
     if (getType().getRank() == 0 || getType().getShape().back() != 1)
         return emitOpError("must have a result whose last dimension is 1");
@@ -203,8 +205,7 @@ LogicalResult MatmulOp::verify() {
     if (lhs.getRank() < 2 || rhs.getRank() < 2 || result.getRank() < 2)
         return emitOpError("takes at least two dimensions");
     const bool bytes = lhs.getElementType().isInteger(8) && rhs.getElementType().isInteger(8);
-    if (!bytes && lhs.getElementType() != rhs.getElementType())
-        return emitOpError("has factors of different types");
+    if (!bytes && lhs.getElementType() != rhs.getElementType()) return emitOpError("has factors of different types");
     if (is_integer(lhs) && !bytes) return emitOpError("takes integers of 8 bits only");
     if (bytes ? !result.getElementType().isInteger(32) : result.getElementType() != lhs.getElementType())
         return emitOpError("has a result of the wrong type");
@@ -361,7 +362,8 @@ LogicalResult HostOp::verify() {
     return success();
 }
 
-// ---- Groups: xnn.group (%a = %x : tensor<...>) -> tensor<...> { ... } -------------------------------------------------
+// ---- Groups: xnn.group (%a = %x : tensor<...>) -> tensor<...> { ... }
+// -------------------------------------------------
 
 LogicalResult GroupOp::verify() {
     mlir::Block& body = getBody().front();

@@ -94,7 +94,8 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
-    if (mlir::cast<mlir::RankedTensorType>(getInput().getType()).getShape().back() != 1) return computed(*this, adaptor.getOperands());
+    if (mlir::cast<mlir::RankedTensorType>(getInput().getType()).getShape().back() != 1)
+        return computed(*this, adaptor.getOperands());
     // Along a dimension of one element there is nothing to combine.
     if (getInput().getType() == getType()) return getInput();
     return mlir::DenseElementsAttr::get(getType(), mlir::Builder(getContext()).getI32IntegerAttr(0));

@@ -133,8 +133,9 @@ Provenance provenance_of(const std::string& input, const Options& options, Input
     if (options.adc_ranges) provenance.options += "--adc-ranges ";
     if (const Calibration& c = options.calibration; !c.samples.empty()) {
         for (const Samples& samples : c.samples)
-            provenance.options += fmt::format("--calibrate {}{}{}-bytes-{} ", samples.input, samples.input.empty() ? "" : "=", samples.data.size(),
-                                              hash_of(samples.data));
+            provenance.options +=
+                fmt::format("--calibrate {}{}{}-bytes-{} ", samples.input, samples.input.empty() ? "" : "=",
+                            samples.data.size(), hash_of(samples.data));
         provenance.options += fmt::format("--observer {} --signal-to-noise {} ", name_of(c.method), c.enough);
         if (!c.bias_correction) provenance.options += "--no-bias-correction ";
         if (c.exact) provenance.options += "--exact ";
@@ -229,7 +230,8 @@ void compile_and_report(const std::string& input, const std::string& output, con
         measured = effects(input, options);
     if (options.report && !measured.empty()) options.report(text_of(measured));
     if (page)
-        write_report(report_of(output, options.calibration.samples, accuracies, std::move(measured)), options.report_file);
+        write_report(report_of(output, options.calibration.samples, accuracies, std::move(measured)),
+                     options.report_file);
 } catch (const CompileError&) {
     throw;
 } catch (const FileError&) {

@@ -42,12 +42,12 @@ struct Options {
     std::map<std::string, std::string> values;
     std::string pipeline, dump, reproducer;
     std::function<void(const std::string&)> report;
-    std::string report_file;  // .json: as JSON, otherwise as HTML
-    bool equalise = true;  // layers, at level 2
-    int copies = 1;  // of each layer, whose results are averaged
+    std::string report_file;       // .json: as JSON, otherwise as HTML
+    bool equalise = true;          // layers, at level 2
+    int copies = 1;                // of each layer, whose results are averaged
     bool copies_by_layer = false;  // as many in all, with samples: first for the layers that need them most
-    uint32_t chips = 1;  // stages of the file, each for a chip; 0: as few as hold the matrices
-    double tmr = 0;  // the share of each layer's columns that are on crossbars three times
+    uint32_t chips = 1;            // stages of the file, each for a chip; 0: as few as hold the matrices
+    double tmr = 0;                // the share of each layer's columns that are on crossbars three times
     bool predistort = false;
     bool adc_ranges = false;  // with samples: fixed, in the file
     Calibration calibration;  // without samples: none
@@ -56,7 +56,8 @@ struct Options {
     uint32_t bad_cells = kBadCells;
     // The cache of compiled files: what all of them may take, in bytes. nullopt: none is used.
     std::optional<uint64_t> cache_limit;
-    // Gets a sentence about what people may want to know: what the cache did, what runs on the host, what a target needs.
+    // Gets a sentence about what people may want to know: what the cache did, what runs on the host, what a target
+    // needs.
     std::function<void(const std::string&)> note = [](const std::string&) {};
     int optimization = kOptimizationMax;
 };

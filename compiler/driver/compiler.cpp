@@ -33,8 +33,8 @@ bool read_samples(const sidra_compile_samples* from, size_t count, std::vector<s
 
 }  // namespace
 
-extern "C" sidra_compile_status sidra_compile(const char* input, const char* output, const sidra_compile_options* options,
-                                              char* error, size_t capacity) {
+extern "C" sidra_compile_status sidra_compile(const char* input, const char* output,
+                                              const sidra_compile_options* options, char* error, size_t capacity) {
     if (input == nullptr || output == nullptr) return fail("the names of the files are missing", error, capacity);
     if (options != nullptr && options->struct_size != sizeof *options)
         return fail("struct_size of the options is not that of this library", error, capacity);
@@ -59,7 +59,8 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
             if (options->target_accuracy != 0) {
                 if (!(options->target_accuracy > 0 && options->target_accuracy <= 1) || options->labels == nullptr ||
                     options->test_count == 0 || options->pipeline != nullptr)
-                    return fail("a target needs an accuracy of 0 to 1, samples and their labels, and no pipeline", error, capacity);
+                    return fail("a target needs an accuracy of 0 to 1, samples and their labels, and no pipeline",
+                                error, capacity);
                 sidra::compiler::Target target{options->target_accuracy, {}, {options->labels, options->label_count}};
                 if (!read_samples(options->tests, options->test_count, target.samples))
                     return fail("samples have no data", error, capacity);
@@ -67,7 +68,8 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
             }
             if (options->observer != nullptr) {
                 const auto method = sidra::compiler::method_named(options->observer);
-                if (!method) return fail("the observer is none of minmax, moving, percentile, mse, entropy", error, capacity);
+                if (!method)
+                    return fail("the observer is none of minmax, moving, percentile, mse, entropy", error, capacity);
                 all.calibration.method = *method;
             }
             if (options->copies > 64) return fail("there are at most 64 copies of a layer", error, capacity);
@@ -83,7 +85,8 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
             if (all.chips != 1 && all.target)
                 return fail("a target for the accuracy is for a network on one chip", error, capacity);
             if (all.chips != 1 && !all.chip_map.empty())
-                return fail("a map is for a network on one chip; do without it, or without several chips", error, capacity);
+                return fail("a map is for a network on one chip; do without it, or without several chips", error,
+                            capacity);
             if (!(options->tmr >= 0 && options->tmr <= 1))
                 return fail("tmr is a share of the columns, from 0 to 1", error, capacity);
             all.tmr = options->tmr;
@@ -113,8 +116,7 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
             const auto level = std::bit_cast<uint32_t>(options->optimization);
             if (level > SIDRA_OPTIMIZATION_2)
                 return fail("the level of optimization is unknown; see enum sidra_optimization", error, capacity);
-            if (level != SIDRA_OPTIMIZATION_DEFAULT)
-                all.optimization = static_cast<int>(level - SIDRA_OPTIMIZATION_0);
+            if (level != SIDRA_OPTIMIZATION_DEFAULT) all.optimization = static_cast<int>(level - SIDRA_OPTIMIZATION_0);
             if (options->report != nullptr)
                 all.report = [options](const std::string& table) { options->report(options->user, table.c_str()); };
             if (options->note != nullptr)

@@ -80,10 +80,13 @@ std::vector<Effect> effects(const std::string& input, const Options& options) tr
         compile(input, file, changed);
         return measure(file, options, level);
     };
-    const Measured right = compiled([](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = o.adc_ranges = false; }, SIDRA_LEVEL_FAST);
+    const Measured right = compiled(
+        [](Options& o) { o.calibration.exact = true, o.copies = 1, o.tmr = 0, o.predistort = o.adc_ranges = false; },
+        SIDRA_LEVEL_FAST);
     std::vector<Effect> all;
     for (const Row& row : rows) {
-        const Measured fast = compiled(row.change, SIDRA_LEVEL_FAST), accurate = measure(file, options, SIDRA_LEVEL_ACCURATE);
+        const Measured fast = compiled(row.change, SIDRA_LEVEL_FAST),
+                       accurate = measure(file, options, SIDRA_LEVEL_ACCURATE);
         const auto runs = static_cast<double>(fast.runs.count);
         all.push_back({row.what, fast.runs.seconds / runs, fast.runs.joules / runs, fast.bytes,
                        signal_to_noise(fast.outputs, right.outputs), signal_to_noise(accurate.outputs, right.outputs)});
@@ -94,12 +97,14 @@ std::vector<Effect> effects(const std::string& input, const Options& options) tr
 }
 
 std::string text_of(const std::vector<Effect>& effects) {
-    std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy", "weights", "fast",
-                                    "accurate");
+    std::string table = fmt::format("{:34}  {:>10}  {:>10}  {:>12}  {:>9}  {:>9}\n", "a run", "time", "energy",
+                                    "weights", "fast", "accurate");
     for (const Effect& effect : effects)
-        table += fmt::format("{:34}  {:>7.3f} ms  {:>7.3f} mJ  {:>12}  {:>6.1f} dB  {:>6.1f} dB\n", effect.what, 1e3 * effect.seconds,
-                             1e3 * effect.joules, effect.weights, effect.fast, effect.accurate);
-    return table + "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 bits at level fast\n";
+        table += fmt::format("{:34}  {:>7.3f} ms  {:>7.3f} mJ  {:>12}  {:>6.1f} dB  {:>6.1f} dB\n", effect.what,
+                             1e3 * effect.seconds, 1e3 * effect.joules, effect.weights, effect.fast, effect.accurate);
+    return table +
+           "fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 "
+           "bits at level fast\n";
 }
 
 }  // namespace sidra::compiler

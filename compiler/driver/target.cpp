@@ -38,9 +38,11 @@ std::string text_of(const Options& effort) {
     std::string text = fmt::format("{} {} of each layer", effort.copies, effort.copies == 1 ? "copy" : "copies");
     if (effort.copies > 1 && effort.copies_by_layer) text += " on average";
     if (effort.tmr == 1) text += ", the median of three crossbars";
-    else if (effort.tmr != 0) text += fmt::format(", the median of three crossbars for {:g} % of the columns", 100 * effort.tmr);
+    else if (effort.tmr != 0)
+        text += fmt::format(", the median of three crossbars for {:g} % of the columns", 100 * effort.tmr);
     if (effort.predistort) text += ", weights against the loss in wires";
-    if (!effort.calibration.samples.empty()) text += fmt::format(", 16 bits below {:.0f} dB", effort.calibration.enough);
+    if (!effort.calibration.samples.empty())
+        text += fmt::format(", 16 bits below {:.0f} dB", effort.calibration.enough);
     return text;
 }
 
@@ -74,8 +76,9 @@ Options find_effort(Options effort, double wanted, const Judge& judge) {
     while (!share) {
         double& enough = effort.calibration.enough;
         if (!calibrated || enough >= kAllLayers)
-            throw TargetMissed(fmt::format("{:.2f} % of the samples are right without errors of analog hardware, not {:.2f} %{}", 100 * fast,
-                                           100 * wanted, calibrated ? "" : "; with samples for calibration, layers can have more bits"));
+            throw TargetMissed(fmt::format(
+                "{:.2f} % of the samples are right without errors of analog hardware, not {:.2f} %{}", 100 * fast,
+                100 * wanted, calibrated ? "" : "; with samples for calibration, layers can have more bits"));
         enough = enough < 40 ? 40 : kAllLayers;
         share = attempt();
     }
@@ -100,8 +103,9 @@ Options find_effort(Options effort, double wanted, const Judge& judge) {
         // What was asked for could be compiled and has run, so more of it is too much for a chip.
         problem = fmt::format("; {} is not possible: {}", text_of(effort), failed.what());
     }
-    throw TargetMissed(fmt::format("at most {:.2f} % of the samples are right at level accurate, not {:.2f} %{}; training with noise may help", 100 * most,
-                                   100 * wanted, problem));
+    throw TargetMissed(fmt::format(
+        "at most {:.2f} % of the samples are right at level accurate, not {:.2f} %{}; training with noise may help",
+        100 * most, 100 * wanted, problem));
 }
 
 void compile_for_target(const std::string& input, const std::string& output, const Options& options) try {
@@ -121,7 +125,8 @@ void compile_for_target(const std::string& input, const std::string& output, con
     effort = find_effort(std::move(effort), options.target->accuracy, [&](const Options& tried, sidra_level level) {
         if (level == SIDRA_LEVEL_FAST) compile(input, file, tried);
         const double share = accuracy(file, *options.target, level);
-        options.note(fmt::format("level {}: {:.2f} % right with {}", level == SIDRA_LEVEL_FAST ? "fast" : "accurate", 100 * share, text_of(tried)));
+        options.note(fmt::format("level {}: {:.2f} % right with {}", level == SIDRA_LEVEL_FAST ? "fast" : "accurate",
+                                 100 * share, text_of(tried)));
         return share;
     });
     if (options.report || !options.report_file.empty()) {

@@ -96,7 +96,9 @@ class Emission {
 
     Bytes bytes(llvm::StringRef hash, mlir::Operation* op) {
         const Bytes found = store_.find(hash.str());
-        if (found.empty()) throw EmitError(fmt::format("'{}' has values that the store does not have", fmt::join(names_of(op->getLoc()), " ")));
+        if (found.empty())
+            throw EmitError(
+                fmt::format("'{}' has values that the store does not have", fmt::join(names_of(op->getLoc()), " ")));
         return found;
     }
 
@@ -134,7 +136,8 @@ class Emission {
         if (is_new) {
             auto assembly = xbar::assemble(lines);
             const auto* const code = std::get_if<program::Code>(&assembly);
-            if (code == nullptr) throw EmitError("a program has an error: " + std::get<program::AssemblyError>(assembly).message);
+            if (code == nullptr)
+                throw EmitError("a program has an error: " + std::get<program::AssemblyError>(assembly).message);
             auto to = std::make_unique<format::ProgramT>();
             to->code.resize(code->instructions.size() * sizeof(sidra_vector_instruction));
             std::memcpy(to->code.data(), code->instructions.data(), to->code.size());
@@ -276,7 +279,8 @@ class Emission {
         return to;
     }
 
-    std::unique_ptr<format::TensorT> tensor(mlir::DictionaryAttr attributes, Value buffer, const std::string& fallback) {
+    std::unique_ptr<format::TensorT> tensor(mlir::DictionaryAttr attributes, Value buffer,
+                                            const std::string& fallback) {
         auto to = std::make_unique<format::TensorT>();
         const auto name = attributes ? attributes.getAs<mlir::StringAttr>("xnn.name") : mlir::StringAttr();
         const auto shape = attributes ? attributes.getAs<mlir::TypeAttr>("xbar.tensor") : mlir::TypeAttr();
@@ -292,11 +296,13 @@ class Emission {
     void add(mlir::func::FuncOp function) {
         auto variant = std::make_unique<format::VariantT>();
         const auto work = function->getAttrOfType<mlir::IntegerAttr>("xbar.work");
-        if (!work || !function.getBody().hasOneBlock()) throw EmitError("a function is not planned; run the pass xbar-plan");
+        if (!work || !function.getBody().hasOneBlock())
+            throw EmitError("a function is not planned; run the pass xbar-plan");
         variant->work = static_cast<uint64_t>(work.getInt());
         mlir::Block& block = function.getBody().front();
         for (unsigned i = 0; i < block.getNumArguments(); i++)
-            variant->inputs.push_back(tensor(function.getArgAttrDict(i), block.getArgument(i), fmt::format("input{}", i)));
+            variant->inputs.push_back(
+                tensor(function.getArgAttrDict(i), block.getArgument(i), fmt::format("input{}", i)));
         for (mlir::Operation& op : block) {
             format::StepUnion union_step = step(&op);
             if (union_step.type == format::Step::NONE) continue;

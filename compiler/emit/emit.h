@@ -20,8 +20,8 @@ struct Provenance {
     std::string name, source, options;
 };
 
-// Each function of the module becomes a variant, of the stage in its attribute xbar.stage if it has one. All of it is planned (xbar-plan). The file appears complete or not at
-// all. Throws EmitError, and FileError (part_file.h).
+// Each function of the module becomes a variant, of the stage in its attribute xbar.stage if it has one. All of it is
+// planned (xbar-plan). The file appears complete or not at all. Throws EmitError, and FileError (part_file.h).
 void emit(mlir::ModuleOp module, const Store& store, const Provenance& provenance, const std::string& path);
 
 }  // namespace sidra::compiler

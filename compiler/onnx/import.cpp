@@ -156,8 +156,8 @@ class Importer {
             else if (const auto size = size_of_dimension(dimension.dim_param(), place)) shape.push_back(*size);
             else {
                 const std::string& name = dimension.dim_param().empty() ? place : dimension.dim_param();
-                refuse("dimension {} of the input {} has no size; give it with --dim {} (in Python: dimensions)", shape.size(),
-                       in_quotes(input.name()), in_quotes(name + "=SIZE"));
+                refuse("dimension {} of the input {} has no size; give it with --dim {} (in Python: dimensions)",
+                       shape.size(), in_quotes(input.name()), in_quotes(name + "=SIZE"));
             }
         }
         try {
@@ -200,8 +200,7 @@ class Importer {
         check_dimensions();
         mlir::OpBuilder& builder = build_.builder();
         builder.setInsertionPointToEnd(module_->getBody());
-        auto function =
-            builder.create<mlir::func::FuncOp>(build_.location(), name, builder.getFunctionType(types, {}));
+        auto function = builder.create<mlir::func::FuncOp>(build_.location(), name, builder.getFunctionType(types, {}));
         builder.setInsertionPointToEnd(function.addEntryBlock());
         for (unsigned i = 0; i < inputs.size(); i++) {
             function.setArgAttr(i, kName, builder.getStringAttr(inputs[i]->name()));
@@ -372,7 +371,7 @@ class Importer {
 
     mlir::MLIRContext& context_;
     const std::map<std::string, std::vector<int64_t>>& dimensions_;
-    Sizes sizes_;                       // of the function that is made
+    Sizes sizes_;                        // of the function that is made
     std::set<std::string> open_, used_;  // dimensions of inputs without a size, and those of them that have got one
     std::shared_ptr<const onnx::ModelProto> model_;
     mlir::OwningOpRef<mlir::ModuleOp> module_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each layer several times, on crossbars of their own, and the mean of the results: errors of cells and noise of products
-// that are independent of each other become smaller by the root of the number.
+// Each layer several times, on crossbars of their own, and the mean of the results: errors of cells and noise of
+// products that are independent of each other become smaller by the root of the number.
 #include "annotations.h"
 #include "build.h"
 #include "columns.h"
@@ -53,7 +53,8 @@ class AveragePass : public mlir::PassWrapper<AveragePass, mlir::OperationPass<>>
         layer->getResult(0).replaceAllUsesExcept(sum, own);
     }
 
-    Option<int> copies_{*this, "copies", llvm::cl::desc("of each layer that does not say how many it has"), llvm::cl::init(1)};
+    Option<int> copies_{*this, "copies", llvm::cl::desc("of each layer that does not say how many it has"),
+                        llvm::cl::init(1)};
 };
 
 }  // namespace

@@ -70,22 +70,25 @@ uint64_t time_of(mlir::Operation* call) {
     const auto total =
         llvm::TypeSwitch<mlir::Operation*, Cost>(call)
             .Case<xbar::VectorOp>([](auto op) {
-                return chip::vec_cost(product(op.getSize()) * program_of(op.getProgram(), op.getArrays()).rest, kClockNominal);
+                return chip::vec_cost(product(op.getSize()) * program_of(op.getProgram(), op.getArrays()).rest,
+                                      kClockNominal);
             })
             .Case<xbar::LayerOp>([](auto op) {
                 const auto matrix = mlir::cast<xbar::MatrixType>(op.getWeights().getType());
                 const Program program = program_of(op.getProgram(), op.getArrays());
                 const uint64_t rows = product(op.getWindows().getCount());
                 Cost cost = chip::mvm_cost(crossbars_of(matrix), rows, kClockNominal);
-                cost += chip::vec_cost(rows * (matrix.getColumns() * program.rest + matrix.getRows() * program.prologue),
-                                       kClockNominal);
+                cost += chip::vec_cost(
+                    rows * (matrix.getColumns() * program.rest + matrix.getRows() * program.prologue), kClockNominal);
                 return cost;
             })
             .Case<xbar::MatmulOp>([](auto op) {
                 const llvm::ArrayRef<int64_t> size = op.getSize();
                 const auto factor = mlir::cast<xbar::ArrayAttr>(op.getArrays()[0]);
-                Cost cost = chip::matmul_cost(product(size), mlir::isa<mlir::FloatType>(factor.getType()), kClockNominal);
-                cost += chip::vec_cost(product(size.drop_back()) * program_of(op.getProgram(), op.getArrays()).rest, kClockNominal);
+                Cost cost =
+                    chip::matmul_cost(product(size), mlir::isa<mlir::FloatType>(factor.getType()), kClockNominal);
+                cost += chip::vec_cost(product(size.drop_back()) * program_of(op.getProgram(), op.getArrays()).rest,
+                                       kClockNominal);
                 return cost;
             })
             .Case<xbar::PoolOp>([](auto op) {

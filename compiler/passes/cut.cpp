@@ -69,8 +69,8 @@ class Cutting {
     const std::span<const CallCost> calls_;
     const uint32_t stages_;
     const ChipLimits limits_;
-    std::vector<size_t> next_;                // call with the same matrix
-    std::vector<std::vector<size_t>> from_;   // of each stage and end: where the stage begins
+    std::vector<size_t> next_;               // call with the same matrix
+    std::vector<std::vector<size_t>> from_;  // of each stage and end: where the stage begins
 };
 
 }  // namespace

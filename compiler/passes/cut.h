@@ -16,11 +16,11 @@ namespace sidra::compiler {
 using format::kStagesMax;
 
 struct CallCost {
-    uint64_t time = 0;            // ps
-    uint64_t before = 0;          // bytes that a cut in front of the call moves to the next chip
-    int64_t matrix = -1;          // which one it uses; -1: none
-    uint64_t crossbars = 0;       // of the matrix
-    uint32_t stages = UINT32_MAX; // in which it may be: bit s of stage s
+    uint64_t time = 0;             // ps
+    uint64_t before = 0;           // bytes that a cut in front of the call moves to the next chip
+    int64_t matrix = -1;           // which one it uses; -1: none
+    uint64_t crossbars = 0;        // of the matrix
+    uint32_t stages = UINT32_MAX;  // in which it may be: bit s of stage s
 };
 
 // What limits a stage and a cut.

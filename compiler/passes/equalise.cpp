@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Equalisation between layers (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
-// 2019). A positive factor for each channel passes through what is between layers, such as a maximum with 0: the columns
-// of layers before it are multiplied by it, the rows of those behind it divided. Columns have steps of their own, so the
-// codes of the former remain as they are. The rows of the latter share the steps of columns, and their inputs share one
-// step: these lose less if no channel is much larger than the others. Layers whose results are added, as in residual
-// blocks, have the factors of one channel together.
+// 2019). A positive factor for each channel passes through what is between layers, such as a maximum with 0: the
+// columns of layers before it are multiplied by it, the rows of those behind it divided. Columns have steps of their
+// own, so the codes of the former remain as they are. The rows of the latter share the steps of columns, and their
+// inputs share one step: these lose less if no channel is much larger than the others. Layers whose results are added,
+// as in residual blocks, have the factors of one channel together.
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/MapVector.h>
@@ -57,8 +57,8 @@ bool is_zero(Value value) {
            dense.getSplatValue<llvm::APFloat>().isZero();
 }
 
-// What a factor for each channel passes through: the operand that has the channels, and a bound that must get the factors,
-// too, as the 6 of min(x, 6). No operand: it does not.
+// What a factor for each channel passes through: the operand that has the channels, and a bound that must get the
+// factors, too, as the 6 of min(x, 6). No operand: it does not.
 struct Through {
     Value value;
     mlir::OpOperand* bound = nullptr;
@@ -101,8 +101,9 @@ struct Place {
         auto transpose = mlir::dyn_cast<xnn::TransposeOp>(op);
         return transpose ? moved(type_of(op->getResult(0)).getShape(), type_of(transpose.getInput()).getShape(),
                                  [&](size_t d) {
-                                     return static_cast<size_t>(llvm::find(transpose.getPermutation(), static_cast<int64_t>(d)) -
-                                                                transpose.getPermutation().begin());
+                                     return static_cast<size_t>(
+                                         llvm::find(transpose.getPermutation(), static_cast<int64_t>(d)) -
+                                         transpose.getPermutation().begin());
                                  })
                          : kept(op);
     }
@@ -110,9 +111,7 @@ struct Place {
     bool is_columns_of(Value value) const { return inner == 1 && type_of(value).getShape().back() == channels; }
     // Whether all rows of so many elements have the same channels.
     bool in_rows_of(int64_t elements) const { return elements % (inner * channels) == 0; }
-    size_t of(size_t element) const {
-        return element / static_cast<size_t>(inner) % static_cast<size_t>(channels);
-    }
+    size_t of(size_t element) const { return element / static_cast<size_t>(inner) % static_cast<size_t>(channels); }
 
    private:
     std::optional<Place> kept(mlir::Operation* op) const {
@@ -138,8 +137,7 @@ struct Size {
 
     explicit Size(const std::vector<float>& weights, size_t columns) : mean(columns), deviation(columns) {
         for (size_t i = 0; i < weights.size(); i += columns)
-            for (size_t j = 0; j < columns; j++)
-                deviation[j] += static_cast<double>(weights[i + j]) * weights[i + j];
+            for (size_t j = 0; j < columns; j++) deviation[j] += static_cast<double>(weights[i + j]) * weights[i + j];
         for (double& value : deviation) value = std::sqrt(value);
     }
     void apply(xnn::Binary function, const std::vector<float>& by) {
@@ -166,12 +164,13 @@ struct Reader {
     }
 };
 
-// Values that get factors together: what layers give, what becomes of it in operations that factors pass through, and the
-// layers that read it. Nothing else reads or makes it, so the network computes the same.
+// Values that get factors together: what layers give, what becomes of it in operations that factors pass through, and
+// the layers that read it. Nothing else reads or makes it, so the network computes the same.
 struct Region {
     llvm::MapVector<Value, Place> values;
     llvm::DenseMap<Value, Size> made;  // by layers, with what follows by column: these are multiplied
-    std::vector<std::pair<mlir::OpOperand*, Value>> bounds;  // which are multiplied, too, and the value that they are for
+    std::vector<std::pair<mlir::OpOperand*, Value>>
+        bounds;  // which are multiplied, too, and the value that they are for
     std::vector<Reader> readers;
 
     size_t channels() const { return static_cast<size_t>(values.front().second.channels); }
@@ -183,7 +182,8 @@ struct Region {
         if (const auto source = made.find(value); source != made.end()) {
             for (size_t c = 0; c < sizes.size(); c++) sizes[c] = source->second.of(c);
         } else if (mlir::Operation* const op = value.getDefiningOp(); is_sum(op)) {
-            const std::vector<double> a = this->sizes(op->getOperand(0), store), b = this->sizes(op->getOperand(1), store);
+            const std::vector<double> a = this->sizes(op->getOperand(0), store),
+                                      b = this->sizes(op->getOperand(1), store);
             for (size_t c = 0; c < sizes.size(); c++) sizes[c] = std::hypot(a[c], b[c]);
         } else {
             const auto [before, bound] = through(op, store);
@@ -231,10 +231,13 @@ std::optional<Size> made_by_layer(Value value, const Store& store) {
 std::optional<Reader> reader_of(mlir::OpOperand& use, const Place& place, const Store& store) {
     mlir::Operation* const layer = use.getOwner();
     mlir::OpOperand* const operand = weights_of(layer);
-    if (!operand || use.getOperandNumber() != 0 || !place.in_rows_of(type_of(use.get()).getShape().back())) return std::nullopt;
-    auto values = type_of(operand->get()).getElementType().isF32() && is_own(operand->get()) ? read_floats(operand->get(), store)
-                                                                                           : std::nullopt;
-    if (!values || values->empty() || !std::ranges::all_of(*values, [](float v) { return std::isfinite(v); })) return std::nullopt;
+    if (!operand || use.getOperandNumber() != 0 || !place.in_rows_of(type_of(use.get()).getShape().back()))
+        return std::nullopt;
+    auto values = type_of(operand->get()).getElementType().isF32() && is_own(operand->get())
+                      ? read_floats(operand->get(), store)
+                      : std::nullopt;
+    if (!values || values->empty() || !std::ranges::all_of(*values, [](float v) { return std::isfinite(v); }))
+        return std::nullopt;
     Reader reader{layer, place, std::move(*values), static_cast<size_t>(type_of(operand->get()).getShape().back())};
     if (auto conv = mlir::dyn_cast<xnn::ConvOp>(layer)) reader.groups = conv.getGroups();
     return reader;
@@ -321,7 +324,8 @@ double error_of(const Reader& reader, const std::vector<double>& sizes, const st
             constexpr float kNoFraction = 12582912;  // 1.5 * 2^23, which rounds what is added to it
             float rounded = 0;
             for (size_t j = g * width; j < (g + 1) * width; j++) {
-                const float exact = divided[i * columns + j] * inverse[j], away = exact - ((exact + kNoFraction) - kNoFraction);
+                const float exact = divided[i * columns + j] * inverse[j],
+                            away = exact - ((exact + kNoFraction) - kNoFraction);
                 rounded += away * away * square[j];
             }
             const size_t channel = reader.channel(i, g);
@@ -331,7 +335,8 @@ double error_of(const Reader& reader, const std::vector<double>& sizes, const st
     return error;
 }
 
-// Factors that make rows and inputs of the layers about as large as each other: the geometric mean of both, and of layers.
+// Factors that make rows and inputs of the layers about as large as each other: the geometric mean of both, and of
+// layers.
 std::vector<double> factors_of(Region& region, const Store& store) {
     std::vector<double> factors(region.channels(), 1), sums(factors.size());
     std::vector<size_t> counts(factors.size());
@@ -390,7 +395,8 @@ class EqualisePass : public mlir::PassWrapper<EqualisePass, mlir::OperationPass<
         double remains = 0;
         for (const Reader& reader : region.readers) {
             const std::vector<double> sizes = region.sizes(reader.layer->getOperand(0), store);
-            const double before = error_of(reader, sizes, ones), ratio = before == 0 ? 1 : error_of(reader, sizes, factors) / before;
+            const double before = error_of(reader, sizes, ones),
+                         ratio = before == 0 ? 1 : error_of(reader, sizes, factors) / before;
             if (!(ratio <= 1)) return;
             remains += ratio;
         }
@@ -407,16 +413,19 @@ class EqualisePass : public mlir::PassWrapper<EqualisePass, mlir::OperationPass<
             for (size_t i = 0; i < divided.size() / columns; i++)
                 for (size_t g = 0; g < reader.groups; g++) {
                     const auto by = static_cast<float>(1 / factors[reader.channel(i, g)]);
-                    for (size_t j = g * width; j < (g + 1) * width; j++) divided[i * columns + j] = reader.weights[i * columns + j] * by;
+                    for (size_t j = g * width; j < (g + 1) * width; j++)
+                        divided[i * columns + j] = reader.weights[i * columns + j] * by;
                 }
             std::vector<std::byte> bytes(divided.size() * sizeof(float));
             std::memcpy(bytes.data(), divided.data(), bytes.size());
             mlir::OpBuilder builder(reader.layer);
-            operand.set(store_constant(builder, reader.layer->getLoc(), store, "equalised", type_of(operand.get()), std::move(bytes)));
+            operand.set(store_constant(builder, reader.layer->getLoc(), store, "equalised", type_of(operand.get()),
+                                       std::move(bytes)));
         }
         for (const auto& [bound, value] : region.bounds) {
             mlir::OpBuilder builder(bound->getOwner());
-            bound->set(columns_constant(builder, value.getLoc(), store, multiplied(*by_column(bound->get(), type_of(value), store))));
+            bound->set(columns_constant(builder, value.getLoc(), store,
+                                        multiplied(*by_column(bound->get(), type_of(value), store))));
         }
         for (auto& [value, place] : region.values) {
             if (!region.made.contains(value)) continue;

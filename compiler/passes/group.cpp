@@ -71,9 +71,8 @@ class Grouping {
             if (Cluster* const cluster = operand.getDefiningOp() ? cluster_of(operand.getDefiningOp()) : nullptr)
                 if (std::ranges::find(candidates, cluster) == candidates.end()) candidates.push_back(cluster);
         // First the one that ends last: what it computes is likely to be needed here only.
-        std::ranges::sort(candidates, std::greater<>(), [&](const Cluster* cluster) {
-            return positions_.at(cluster->operations.back());
-        });
+        std::ranges::sort(candidates, std::greater<>(),
+                          [&](const Cluster* cluster) { return positions_.at(cluster->operations.back()); });
         for (Cluster* const cluster : candidates) {
             if (cluster->operations.size() >= kOperationsMax || !same_rows(*cluster, op) || is_behind(*cluster, op))
                 continue;
@@ -151,16 +150,14 @@ class Grouping {
     xnn::GroupOp build(const std::vector<mlir::Operation*>& operations) {
         llvm::SmallVector<Value> inputs, results;
         llvm::SmallVector<mlir::Location> locations;
-        const auto inside = [&](mlir::Operation* op) {
-            return std::ranges::find(operations, op) != operations.end();
-        };
+        const auto inside = [&](mlir::Operation* op) { return std::ranges::find(operations, op) != operations.end(); };
         for (mlir::Operation* const op : operations) {
             for (const Value operand : op->getOperands())
-                if ((!is_number(operand) || is_product(*op)) && !inside(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
+                if ((!is_number(operand) || is_product(*op)) && !inside(operand.getDefiningOp()) &&
+                    !llvm::is_contained(inputs, operand))
                     inputs.push_back(operand);
-            if (llvm::any_of(op->getUsers(), [&](mlir::Operation* user) {
-                    return user->getBlock() == &block_ && !inside(user);
-                }))
+            if (llvm::any_of(op->getUsers(),
+                             [&](mlir::Operation* user) { return user->getBlock() == &block_ && !inside(user); }))
                 results.push_back(op->getResult(0));
             locations.push_back(op->getLoc());
         }
@@ -192,11 +189,10 @@ class Grouping {
         for (const auto& cluster : clusters_) {
             const auto& outputs = outputs_.at(cluster->group);
             for (size_t i = 0; i < outputs.size(); i++)
-                Value(outputs[i]).replaceUsesWithIf(cluster->group.getResult(static_cast<unsigned>(i)),
-                                                    [&](mlir::OpOperand& use) {
-                                                        return use.getOwner()->getBlock() == &block_ &&
-                                                               cluster_of(use.getOwner()) != cluster.get();
-                                                    });
+                Value(outputs[i])
+                    .replaceUsesWithIf(cluster->group.getResult(static_cast<unsigned>(i)), [&](mlir::OpOperand& use) {
+                        return use.getOwner()->getBlock() == &block_ && cluster_of(use.getOwner()) != cluster.get();
+                    });
         }
         for (const auto& cluster : llvm::reverse(clusters_))
             for (mlir::Operation* const op : llvm::reverse(cluster->operations)) {

@@ -42,7 +42,8 @@ llvm::SmallVector<int64_t> before(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<
 
 // A value as it is before the transposition: its input, or the value transposed back.
 Value undo(mlir::PatternRewriter& rewriter, mlir::Location location, Value value, llvm::ArrayRef<int64_t> permutation) {
-    if (auto transpose = value.getDefiningOp<xnn::TransposeOp>(); transpose && transpose.getPermutation() == permutation)
+    if (auto transpose = value.getDefiningOp<xnn::TransposeOp>();
+        transpose && transpose.getPermutation() == permutation)
         return transpose.getInput();
     RankedTensorType type = type_of(value);
     if (type.getNumElements() == 1 && type.getRank() == 0) return value;
@@ -66,7 +67,8 @@ struct BelowElementwise : mlir::OpRewritePattern<Op> {
         RankedTensorType type = type_of(op->getResult(0));
         xnn::TransposeOp transpose;
         for (const Value operand : op->getOperands())
-            if (auto found = operand.getDefiningOp<xnn::TransposeOp>(); found && type_of(operand).getShape() == type.getShape())
+            if (auto found = operand.getDefiningOp<xnn::TransposeOp>();
+                found && type_of(operand).getShape() == type.getShape())
                 transpose = found;
         if (!transpose) return failure();
         for (const Value operand : op->getOperands()) {
@@ -105,8 +107,9 @@ struct BelowConcat : mlir::OpRewritePattern<xnn::ConcatOp> {
             inputs.push_back(transpose.getInput());
         }
         RankedTensorType type = op.getType();
-        const Value moved = rewriter.create<xnn::ConcatOp>(op.getLoc(), type.clone(before(type.getShape(), permutation)),
-                                                           inputs, static_cast<uint64_t>(permutation[op.getAxis()]));
+        const Value moved =
+            rewriter.create<xnn::ConcatOp>(op.getLoc(), type.clone(before(type.getShape(), permutation)), inputs,
+                                           static_cast<uint64_t>(permutation[op.getAxis()]));
         rewriter.replaceOpWithNewOp<xnn::TransposeOp>(op, type, moved, permutation);
         return success();
     }

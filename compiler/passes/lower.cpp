@@ -29,14 +29,14 @@ using mlir::success;
 using mlir::Value;
 using Shape = llvm::SmallVector<int64_t>;
 
-constexpr size_t kRowDimensions = 3;         // of an iteration space, besides its columns
-constexpr int64_t kCallsMax = 1 << 16;       // of one operation
-constexpr int64_t kColumnsMax = 1 << 17;     // of a row whose columns depend on each other
+constexpr size_t kRowDimensions = 3;      // of an iteration space, besides its columns
+constexpr int64_t kCallsMax = 1 << 16;    // of one operation
+constexpr int64_t kColumnsMax = 1 << 17;  // of a row whose columns depend on each other
 
 struct View {
     Value buffer;
-    int64_t offset = 0;  // bytes
-    mlir::Type type;     // of an element
+    int64_t offset = 0;    // bytes
+    mlir::Type type;       // of an element
     Shape shape, strides;  // elements; bytes
 
     int64_t element() const { return static_cast<int64_t>(element_bytes(type)); }
@@ -58,8 +58,7 @@ Shape dense_bytes(llvm::ArrayRef<int64_t> shape, int64_t element) {
 Shape over(const View& view, llvm::ArrayRef<int64_t> space) {
     Shape strides(space.size(), 0);
     for (size_t d = 1; d <= view.shape.size(); d++)
-        if (view.shape[view.shape.size() - d] != 1)
-            strides[space.size() - d] = view.strides[view.shape.size() - d];
+        if (view.shape[view.shape.size() - d] != 1) strides[space.size() - d] = view.strides[view.shape.size() - d];
     return strides;
 }
 
@@ -175,7 +174,8 @@ class Lowering {
         View view = allocate(transpose.getType());
         const Shape strides = view.strides;
         view.shape.assign(type.getShape().begin(), type.getShape().end());
-        for (size_t d = 0; d < strides.size(); d++) view.strides[static_cast<size_t>(transpose.getPermutation()[d])] = strides[d];
+        for (size_t d = 0; d < strides.size(); d++)
+            view.strides[static_cast<size_t>(transpose.getPermutation()[d])] = strides[d];
         return view;
     }
 
@@ -186,7 +186,8 @@ class Lowering {
                      type, shape);
     }
 
-    // ---- Calls -------------------------------------------------------------------------------------------------------
+    // ---- Calls
+    // -------------------------------------------------------------------------------------------------------
 
     // Numbers of the buffers of one call.
     struct Buffers {
@@ -242,23 +243,25 @@ class Lowering {
         if (llvm::is_contained(space.size, 0)) return success();
         if (space.size.empty()) space.extend(1);
         if (by_row && space.size.back() > kColumnsMax)
-            return op->emitError("has rows of ") << space.size.back() << " columns, which depend on each other; at most "
-                                                 << kColumnsMax << " are possible";
+            return op->emitError("has rows of ")
+                   << space.size.back() << " columns, which depend on each other; at most " << kColumnsMax
+                   << " are possible";
         if (!by_row) {
             // Columns are what lies side by side in memory.
             space.collapse(0);
             if (space.size.empty()) space.extend(1);
         }
-        return parts(op, std::move(space), 1, kRowDimensions,
-                     [&](const Space& s, size_t outer, const std::vector<int64_t>& offsets) {
-                         Buffers buffers;
-                         llvm::SmallVector<mlir::Attribute> arrays;
-                         for (size_t i = 0; i < s.operands.size(); i++)
-                             arrays.push_back(array(buffers, s.operands[i], offsets[i], strides_from(s.operands[i], outer)));
-                         builder_.create<xbar::VectorOp>(location_, buffers.list,
-                                                         Shape(s.size.begin() + static_cast<long>(outer), s.size.end()),
-                                                         lines(program), builder_.getArrayAttr(arrays));
-                     });
+        return parts(
+            op, std::move(space), 1, kRowDimensions,
+            [&](const Space& s, size_t outer, const std::vector<int64_t>& offsets) {
+                Buffers buffers;
+                llvm::SmallVector<mlir::Attribute> arrays;
+                for (size_t i = 0; i < s.operands.size(); i++)
+                    arrays.push_back(array(buffers, s.operands[i], offsets[i], strides_from(s.operands[i], outer)));
+                builder_.create<xbar::VectorOp>(location_, buffers.list,
+                                                Shape(s.size.begin() + static_cast<long>(outer), s.size.end()),
+                                                lines(program), builder_.getArrayAttr(arrays));
+            });
     }
 
     LogicalResult copy(mlir::Operation* op, const View& from, const View& to) {
@@ -288,7 +291,8 @@ class Lowering {
         return to;
     }
 
-    // ---- Operations --------------------------------------------------------------------------------------------------
+    // ---- Operations
+    // --------------------------------------------------------------------------------------------------
 
     LogicalResult lower(mlir::Operation* op) {
         return llvm::TypeSwitch<mlir::Operation*, LogicalResult>(op)
@@ -421,7 +425,8 @@ class Lowering {
         const auto axis = static_cast<size_t>(op.getAxis());
         const int64_t size = op.getType().getShape()[axis];
         std::vector<std::byte> content(static_cast<size_t>(size) * sizeof(int32_t));
-        for (int32_t i = 0; i < size; i++) std::memcpy(content.data() + static_cast<size_t>(i) * sizeof i, &i, sizeof i);
+        for (int32_t i = 0; i < size; i++)
+            std::memcpy(content.data() + static_cast<size_t>(i) * sizeof i, &i, sizeof i);
         Shape shape(op.getType().getShape().size(), 1);
         shape[axis] = size;
         View view = constant(std::move(content), op.getType().getElementType(), shape);
@@ -452,14 +457,16 @@ class Lowering {
         std::string number;
         if (const auto f = mlir::dyn_cast<mlir::FloatAttr>(op.getValue())) {
             const auto value = static_cast<float>(f.getValueAsDouble());
-            number = std::isinf(value) ? (value < 0 ? "-inf" : "inf") : std::isnan(value) ? "nan" : fmt::format("{:e}", value);
+            number = std::isinf(value)   ? (value < 0 ? "-inf" : "inf")
+                     : std::isnan(value) ? "nan"
+                                         : fmt::format("{:e}", value);
         } else {
             const auto i = mlir::dyn_cast<mlir::IntegerAttr>(op.getValue());
             if (!i) return op.emitError("has a padding that is no number");
             number = fmt::format("{}", std::clamp<int64_t>(i.getType().isUnsignedInteger()
-                                                                ? static_cast<int64_t>(i.getValue().getZExtValue())
-                                                                : i.getValue().getSExtValue(),
-                                                            INT32_MIN, INT32_MAX));
+                                                               ? static_cast<int64_t>(i.getValue().getZExtValue())
+                                                               : i.getValue().getSExtValue(),
+                                                           INT32_MIN, INT32_MAX));
         }
         if (mlir::failed(fill(op, to, number))) return failure();
         const View& from = views_.at(op.getInput());
@@ -510,8 +517,8 @@ class Lowering {
 
     static uint32_t narrow(int64_t value) { return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, UINT32_MAX)); }
 
-    xbar::WindowsAttr windows_of(Buffers& buffers, const View& images, xnn::WindowsAttr w, int64_t rows, int64_t columns,
-                                 uint32_t zero = 0) {
+    xbar::WindowsAttr windows_of(Buffers& buffers, const View& images, xnn::WindowsAttr w, int64_t rows,
+                                 int64_t columns, uint32_t zero = 0) {
         const auto pair = [](llvm::ArrayRef<int64_t> list) {
             return llvm::SmallVector<uint32_t>{narrow(list[0]), narrow(list[1])};
         };
@@ -520,7 +527,8 @@ class Lowering {
             llvm::SmallVector<uint32_t>{narrow(images.shape[0]), narrow(rows), narrow(columns)},
             llvm::SmallVector<uint32_t>{narrow(images.shape[1]), narrow(images.shape[2]), narrow(images.shape[3])},
             pair(w.getKernel()), pair(w.getStride()), pair(w.getBefore()), pair(w.getDilation()),
-            llvm::SmallVector<uint64_t>{static_cast<uint64_t>(images.strides[0]), static_cast<uint64_t>(images.strides[1]),
+            llvm::SmallVector<uint64_t>{static_cast<uint64_t>(images.strides[0]),
+                                        static_cast<uint64_t>(images.strides[1]),
                                         static_cast<uint64_t>(images.strides[2])},
             zero);
     }
@@ -532,8 +540,7 @@ class Lowering {
         const mlir::FailureOr<View> images = as_images(op, views_.at(op.getInput()));
         if (mlir::failed(images)) return failure();
         Buffers buffers;
-        const xbar::WindowsAttr windows =
-            windows_of(buffers, *images, op.getWindows(), to.shape[1], to.shape[2]);
+        const xbar::WindowsAttr windows = windows_of(buffers, *images, op.getWindows(), to.shape[1], to.shape[2]);
         buffers.list.push_back(to.buffer);
         builder_.create<xbar::PoolOp>(location_, static_cast<xbar::Pooling>(op.getFunction()), buffers.list, windows,
                                       static_cast<uint64_t>(to.offset),
@@ -597,7 +604,8 @@ class Lowering {
         return success();
     }
 
-    // ---- Groups ------------------------------------------------------------------------------------------------------
+    // ---- Groups
+    // ------------------------------------------------------------------------------------------------------
 
     LogicalResult lower_group(xnn::GroupOp op) {
         std::string why;
@@ -607,7 +615,8 @@ class Lowering {
         const Shape shape = space_of(op);
         if (llvm::is_contained(shape, 0)) return success();
         mlir::Operation* const product = product_of(op);
-        if (auto matmul = mlir::dyn_cast_or_null<xnn::MatmulOp>(product)) return lower_matmul(op, matmul, *program, shape);
+        if (auto matmul = mlir::dyn_cast_or_null<xnn::MatmulOp>(product))
+            return lower_matmul(op, matmul, *program, shape);
         if (product != nullptr) return lower_layer(op, product, *program, shape);
         Space space{shape, {}};
         bind(op, *program, space, {});
@@ -654,16 +663,17 @@ class Lowering {
             space.operands.push_back({view.buffer, view.offset, view.type, strides});
         }
         bind(op, program, space, {});
-        return parts(op, std::move(space), 2, 2, [&](const Space& s, size_t outer, const std::vector<int64_t>& offsets) {
-            Buffers buffers;
-            llvm::SmallVector<mlir::Attribute> arrays;
-            for (size_t i = 0; i < s.operands.size(); i++)
-                arrays.push_back(array(buffers, s.operands[i], offsets[i], strides_from(s.operands[i], outer)));
-            Shape size(s.size.begin() + static_cast<long>(outer), s.size.end());
-            size.push_back(k);
-            builder_.create<xbar::MatmulOp>(location_, buffers.list, size, lines(program.lines),
-                                            builder_.getArrayAttr(arrays));
-        });
+        return parts(
+            op, std::move(space), 2, 2, [&](const Space& s, size_t outer, const std::vector<int64_t>& offsets) {
+                Buffers buffers;
+                llvm::SmallVector<mlir::Attribute> arrays;
+                for (size_t i = 0; i < s.operands.size(); i++)
+                    arrays.push_back(array(buffers, s.operands[i], offsets[i], strides_from(s.operands[i], outer)));
+                Shape size(s.size.begin() + static_cast<long>(outer), s.size.end());
+                size.push_back(k);
+                builder_.create<xbar::MatmulOp>(location_, buffers.list, size, lines(program.lines),
+                                                builder_.getArrayAttr(arrays));
+            });
     }
 
     LogicalResult lower_layer(xnn::GroupOp op, mlir::Operation* product, const Program& program, const Shape& shape) {
@@ -706,7 +716,8 @@ class Lowering {
                          images.shape.push_back(k);
                          images.strides.push_back(in.strides.back());
                          const llvm::SmallVector<int64_t> ones = {1, 1}, zeros = {0, 0};
-                         const auto windows = xnn::WindowsAttr::get(builder_.getContext(), ones, ones, zeros, zeros, ones);
+                         const auto windows =
+                             xnn::WindowsAttr::get(builder_.getContext(), ones, ones, zeros, zeros, ones);
                          Space part{Shape(s.size.begin() + static_cast<long>(outer), s.size.end()), {}};
                          for (size_t i = 1; i < s.operands.size(); i++) {
                              Operand o = s.operands[i];
@@ -718,7 +729,8 @@ class Lowering {
                      });
     }
 
-    // The sums of a matrix's columns, by which an epilogue corrects the codes of a row for the one that stands for zero.
+    // The sums of a matrix's columns, by which an epilogue corrects the codes of a row for the one that stands for
+    // zero.
     View sums_of_columns(const std::vector<std::byte>& matrix, int64_t rows, int64_t columns) {
         const auto k = static_cast<size_t>(rows), n = static_cast<size_t>(columns);
         std::vector<std::byte> sums(n * sizeof(float));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The passes of the compiler. They find the values of constants in the store of the context (xnn::store_of()). docs/compiler.md says what each one does and in which order they run.
+// The passes of the compiler. They find the values of constants in the store of the context (xnn::store_of()).
+// docs/compiler.md says what each one does and in which order they run.
 #ifndef SIDRA_COMPILER_PASSES_H
 #define SIDRA_COMPILER_PASSES_H
 
@@ -51,7 +52,8 @@ std::unique_ptr<mlir::Pass> make_plan_pass();
 std::unique_ptr<mlir::Pass> make_place_pass(const ChipMap& map, uint32_t bad_cells);
 std::unique_ptr<mlir::Pass> make_place_pass();
 
-// The passes of a level (compile.h), in order: up to the layers, up to the calls in their order, and up to their memory.
+// The passes of a level (compile.h), in order: up to the layers, up to the calls in their order, and up to their
+// memory.
 struct LayersOptions {
     bool equalise = true;  // at level 2
     bool rest = false;     // as WeightsOptions

@@ -59,7 +59,8 @@ class DataFlow {
         const std::string hash = op.getHash().str();
         const auto original =
             originals_.try_emplace({type.getRows(), hash}, static_cast<uint32_t>(originals_.size())).first->second;
-        const auto [at, is_new] = numbers_.try_emplace({original, static_cast<uint32_t>(op.getCopy())}, static_cast<uint32_t>(matrices.size()));
+        const auto [at, is_new] = numbers_.try_emplace({original, static_cast<uint32_t>(op.getCopy())},
+                                                       static_cast<uint32_t>(matrices.size()));
         if (is_new)
             matrices.push_back({{}, type.getRows(), type.getColumns(), original, static_cast<uint32_t>(op.getCopy())});
         std::vector<xbar::WeightsOp>& ops = matrices[at->second].ops;
@@ -106,13 +107,12 @@ class DataFlow {
         const auto product = [](llvm::ArrayRef<uint32_t> sizes) {
             return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies());
         };
-        const double input = windows.getCount()[0] * product(windows.getImage()) *
-                             (windows.getType().getIntOrFloatBitWidth() / 8);
+        const double input =
+            windows.getCount()[0] * product(windows.getImage()) * (windows.getType().getIntOrFloatBitWidth() / 8);
         const double sums = product(windows.getCount()) * matrices[matrix].columns * sizeof(int32_t);
         const Sources& from = sources_[layer.getBuffers()[windows.getBuffer()]];
         for (const uint32_t source : from)
-            if (source != matrix)
-                bytes[std::minmax(source, matrix)] += input / static_cast<double>(from.size());
+            if (source != matrix) bytes[std::minmax(source, matrix)] += input / static_cast<double>(from.size());
         // Each column of tiles gets the input, and the sums of a column are added up.
         bytes[{matrix, matrix}] += input + sums;
         const std::set<uint32_t> results = stored(layer.getProgram());
@@ -167,9 +167,8 @@ class PlacePass : public mlir::PassWrapper<PlacePass, mlir::OperationPass<mlir::
         PlacedChip chip{map_->clusters, map_->cus_per_cluster, map_->crossbars_per_cu, {}};
         for (uint32_t i = 0; i < map_->crossbars(); i++)
             if (!map_->in_use[i] && map_->bad_cells[i] < bad_cells_) chip.usable.push_back(i);
-        std::ranges::stable_sort(chip.usable, {}, [&](uint32_t i) {
-            return std::pair(i / map_->crossbars_per_cu, map_->bad_cells[i]);
-        });
+        std::ranges::stable_sort(chip.usable, {},
+                                 [&](uint32_t i) { return std::pair(i / map_->crossbars_per_cu, map_->bad_cells[i]); });
         return chip;
     }
 

@@ -34,8 +34,9 @@ class PlanPass : public mlir::PassWrapper<PlanPass, mlir::OperationPass<mlir::fu
         // The inputs come first; they live from the beginning to the end, so that a run may be repeated.
         uint64_t inputs = 0;
         for (unsigned i = 0; i < block.getNumArguments(); i++) {
-            function.setArgAttr(i, "xbar.offset", mlir::IntegerAttr::get(mlir::IntegerType::get(&getContext(), 64),
-                                                                         static_cast<int64_t>(inputs)));
+            function.setArgAttr(
+                i, "xbar.offset",
+                mlir::IntegerAttr::get(mlir::IntegerType::get(&getContext(), 64), static_cast<int64_t>(inputs)));
             const auto type = mlir::dyn_cast<xbar::BufferType>(block.getArgument(i).getType());
             if (!type) {
                 function.emitError("has an argument that is no buffer");
@@ -73,8 +74,8 @@ class PlanPass : public mlir::PassWrapper<PlanPass, mlir::OperationPass<mlir::fu
             placed.insert(std::ranges::upper_bound(placed, at, {}, [](const Buffer* b) { return b->offset; }), &buffer);
             buffer.op.setOffset(at);
         }
-        function->setAttr("xbar.work", mlir::IntegerAttr::get(mlir::IntegerType::get(&getContext(), 64),
-                                                              static_cast<int64_t>(end)));
+        function->setAttr("xbar.work",
+                          mlir::IntegerAttr::get(mlir::IntegerType::get(&getContext(), 64), static_cast<int64_t>(end)));
     }
 
    private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Wires lose voltage, more of it far from drivers and beside cells that conduct much, so each weight has another loss. A
-// crossbar and its wires are linear, and their model is that of the chip (physics/wires.h). A column's common loss becomes
-// a factor of the layer; what differs from it is added to the codes. The loss hardly changes with the codes, so one
-// solution of the network is enough: a second one improves nothing that whole codes can express.
+// Wires lose voltage, more of it far from drivers and beside cells that conduct much, so each weight has another loss.
+// A crossbar and its wires are linear, and their model is that of the chip (physics/wires.h). A column's common loss
+// becomes a factor of the layer; what differs from it is added to the codes. The loss hardly changes with the codes, so
+// one solution of the network is enough: a second one improves nothing that whole codes can express.
 #include "predistort.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -26,8 +26,8 @@ namespace {
 constexpr size_t kTileRows = SIDRA_XBAR_ROWS, kTileColumns = SIDRA_XBAR_COLS / 2;
 constexpr int kLargest = 127;
 
-// The codes nearest to `wanted` whose sum is nearest to that of `wanted`: inputs have a mean, by which an error of the sum
-// would be multiplied. So those nearest to a half are rounded the other way.
+// The codes nearest to `wanted` whose sum is nearest to that of `wanted`: inputs have a mean, by which an error of the
+// sum would be multiplied. So those nearest to a half are rounded the other way.
 void round_column(const std::vector<double>& wanted, int8_t* to, size_t stride) {
     std::vector<double> errors(wanted.size());  // of what is rounded
     double sum = 0;
@@ -58,7 +58,8 @@ std::vector<double> effective_weights(const Tile& tile) {
     // Nothing was programmed into the other cells.
     std::vector<double> g(SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS, physics::siemens(cells, 1));
     const auto siemens = [&](int level) {
-        return cells.g_max_siemens * static_cast<double>(physics::conductance_of(cells, static_cast<uint8_t>(std::max(level, 0))));
+        return cells.g_max_siemens *
+               static_cast<double>(physics::conductance_of(cells, static_cast<uint8_t>(std::max(level, 0))));
     };
     for (size_t r = 0; r < tile.rows; r++)
         for (size_t c = 0; c < tile.columns; c++) {
@@ -120,7 +121,9 @@ class PredistortPass : public mlir::PassWrapper<PredistortPass, mlir::OperationP
    public:
     MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PredistortPass)
     llvm::StringRef getArgument() const override { return "xnn-predistort"; }
-    llvm::StringRef getDescription() const override { return "weights of layers make up for the loss in the wires of crossbars"; }
+    llvm::StringRef getDescription() const override {
+        return "weights of layers make up for the loss in the wires of crossbars";
+    }
 
     void runOnOperation() override {
         for (mlir::Operation* const layer : layers_in(getOperation())) change(layer);
@@ -146,8 +149,8 @@ class PredistortPass : public mlir::PassWrapper<PredistortPass, mlir::OperationP
             (*factors)[c] = static_cast<float>(static_cast<double>((*factors)[c]) / matrix.gains[c]);
         const auto values = mlir::dyn_cast<xnn::ValuesAttr>(weights.getValue());
         mlir::OpBuilder builder(layer);
-        layer->setOperand(1, store_constant(builder, weights.getLoc(), store, values ? values.getName() : "weights", type,
-                                            std::move(changed)));
+        layer->setOperand(1, store_constant(builder, weights.getLoc(), store, values ? values.getName() : "weights",
+                                            type, std::move(changed)));
         layer->setOperand(2, columns_constant(builder, layer->getLoc(), store, *factors));
     }
 

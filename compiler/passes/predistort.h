@@ -17,8 +17,8 @@ struct Tile {
     size_t rows, columns;
 };
 
-// The weights by which the tile multiplies at level accurate, dense: cells have exactly their levels, wires lose voltage,
-// and the chip subtracts the mean error of each column.
+// The weights by which the tile multiplies at level accurate, dense: cells have exactly their levels, wires lose
+// voltage, and the chip subtracts the mean error of each column.
 std::vector<double> effective_weights(const Tile& tile);
 
 struct Predistorted {

@@ -215,8 +215,7 @@ class Generator {
             for (unsigned i = 0; i < results_; i++) {
                 const Value result = yield->getOperand(i);
                 if (result.getType() != value.getType() || kind_of(value) != Kind::kFloat || taken_.contains(i) ||
-                    !mlir::cast<RankedTensorType>(value.getType()).getElementType().isF32() ||
-                    pass_of(result) <= pass_)
+                    !mlir::cast<RankedTensorType>(value.getType()).getElementType().isF32() || pass_of(result) <= pass_)
                     continue;
                 store(i, value, found->second);
                 taken_.insert(i);
@@ -245,7 +244,8 @@ class Generator {
         return sum;
     }
 
-    // ---- Sources -----------------------------------------------------------------------------------------------------
+    // ---- Sources
+    // -----------------------------------------------------------------------------------------------------
 
     static Register text(std::string text) { return {Register::kText, 0, std::move(text)}; }
 
@@ -261,7 +261,7 @@ class Generator {
         const llvm::APInt value = elements.getSplatValue<llvm::APInt>();
         if (elements.getElementType().isInteger(1)) return text(value.isZero() ? "0" : "-1");
         const int64_t n = elements.getElementType().isUnsignedInteger() ? static_cast<int64_t>(value.getZExtValue())
-                                                                         : value.getSExtValue();
+                                                                        : value.getSExtValue();
         return text(fmt::format("{}", std::clamp<int64_t>(n, INT32_MIN, INT32_MAX)));
     }
     static std::string number_text(float value) {
@@ -360,7 +360,8 @@ class Generator {
         return load(bind({Binding::kInput, scale.getArgNumber()}), Kind::kFloat, false);
     }
 
-    // ---- Operations --------------------------------------------------------------------------------------------------
+    // ---- Operations
+    // --------------------------------------------------------------------------------------------------
 
     Register new_vector() { return {Register::kVector, count_++, {}}; }
     Register new_scalar() { return {Register::kScalar, count_++, {}}; }
@@ -395,7 +396,8 @@ class Generator {
             .Case<xnn::CastOp>([&](auto cast) { return compute(cast, is_one); })
             .Case<xnn::SelectOp>([&](auto select) {
                 Register condition = source(select.getCondition(), is_one);
-                return emit("select", {condition, source(select.getYes(), is_one), source(select.getNo(), is_one)}, is_one);
+                return emit("select", {condition, source(select.getYes(), is_one), source(select.getNo(), is_one)},
+                            is_one);
             })
             .Case<xnn::BroadcastOp>([&](auto broadcast) { return source(broadcast.getInput(), is_one); })
             .Case<xnn::ScanOp>([&](auto scan) {
@@ -446,7 +448,8 @@ class Generator {
                 return emit("fma", {sums, factors, source(term, is_one)}, is_one);
             }
             auto mul = factor.getDefiningOp<xnn::BinaryOp>();
-            if (!mul || mul.getFunction() != xnn::Binary::mul || !factor.hasOneUse() || is_scalar(factor) != is_one) continue;
+            if (!mul || mul.getFunction() != xnn::Binary::mul || !factor.hasOneUse() || is_scalar(factor) != is_one)
+                continue;
             const Register a = source(mul.getLhs(), is_one), b = source(mul.getRhs(), is_one);
             const Register c = source(term, is_one);
             std::set<std::string> numbers;
@@ -501,8 +504,8 @@ class Generator {
         refuse("an unknown function");
     }
 
-    // Towards zero. An f32 has 24 bits, so each round leaves a remainder that is smaller by more than 2^22; after three of
-    // them the quotient is right, or too far from zero by one.
+    // Towards zero. An f32 has 24 bits, so each round leaves a remainder that is smaller by more than 2^22; after three
+    // of them the quotient is right, or too far from zero by one.
     Register quotient(const Register& a, const Register& b, bool is_one) {
         const Register divisor = emit("to_float", {b}, is_one);
         Register result = text("0"), rest = a;
@@ -524,7 +527,8 @@ class Generator {
         const Kind from = kind_of(op.getInput()), to = kind_of(op.getResult());
         if (to == Kind::kMask) {
             if (from == Kind::kMask) return in;
-            return from == Kind::kFloat ? emit("ne", {in, text("0.0")}, is_one) : emit("ne_int", {in, text("0")}, is_one);
+            return from == Kind::kFloat ? emit("ne", {in, text("0.0")}, is_one)
+                                        : emit("ne_int", {in, text("0")}, is_one);
         }
         if (to == Kind::kFloat) {
             if (from == Kind::kFloat) return in;
@@ -543,7 +547,8 @@ class Generator {
         return value;
     }
 
-    // ---- Registers ---------------------------------------------------------------------------------------------------
+    // ---- Registers
+    // ---------------------------------------------------------------------------------------------------
 
     // Gives each value the lowest register that is free from its definition to its last use.
     void allocate() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers whose input has a range that is known get codes instead of floats. The codes are computed as early as possible:
-// by the program of the layer before, behind which only codes are moved.
+// Layers whose input has a range that is known get codes instead of floats. The codes are computed as early as
+// possible: by the program of the layer before, behind which only codes are moved.
 #include <mlir/IR/PatternMatch.h>
 #include <mlir/Transforms/GreedyPatternRewriteDriver.h>
 
@@ -45,9 +45,11 @@ xnn::LinearOp with_codes(mlir::OpBuilder& builder, xnn::LinearOp layer, Value co
     return builder.create<xnn::LinearOp>(layer.getLoc(), layer.getType(), codes, layer.getWeights(), factors,
                                          builder.getI32IntegerAttr(zero), mlir::DenseF32ArrayAttr());
 }
-xnn::ConvLayerOp with_codes(mlir::OpBuilder& builder, xnn::ConvLayerOp layer, Value codes, Value factors, int32_t zero) {
+xnn::ConvLayerOp with_codes(mlir::OpBuilder& builder, xnn::ConvLayerOp layer, Value codes, Value factors,
+                            int32_t zero) {
     return builder.create<xnn::ConvLayerOp>(layer.getLoc(), layer.getType(), codes, layer.getWeights(), factors,
-                                            layer.getWindows(), builder.getI32IntegerAttr(zero), mlir::DenseF32ArrayAttr());
+                                            layer.getWindows(), builder.getI32IntegerAttr(zero),
+                                            mlir::DenseF32ArrayAttr());
 }
 template <typename Layer>
 Value layer_of(mlir::OpBuilder& builder, Layer layer, Value codes, Value factors, int32_t zero) {
@@ -89,7 +91,8 @@ struct LayerOfCodes : mlir::OpRewritePattern<Layer> {
         const Value whole = b.cast(b.min(b.max(scaled, 0.0), 65535.0), b.integer(32), true);
         const Value upper = b.cast(b.binary(xnn::Binary::shr, whole, 8), type.getElementType());
         const Value lower = b.cast(b.binary(xnn::Binary::bit_and, whole, 255), type.getElementType());
-        const Value high = layer_of(rewriter, op, upper, times(rewriter, op.getLoc(), store, op.getScale(), 256.0 * s.step), s.zero / 256);
+        const Value high = layer_of(rewriter, op, upper,
+                                    times(rewriter, op.getLoc(), store, op.getScale(), 256.0 * s.step), s.zero / 256);
         const Value low = layer_of(rewriter, op, lower, times(rewriter, op.getLoc(), store, op.getScale(), s.step), 0);
         rewriter.replaceOp(op, b.add(high, without_error(b, op, low)));
         return success();
@@ -132,12 +135,14 @@ struct MoveUp : mlir::OpRewritePattern<xnn::QuantiseOp> {
             return failure();
         auto pool = mlir::dyn_cast<xnn::PoolOp>(from);
         const bool largest = pool && pool.getFunction() == xnn::Pooling::max;
-        if (!largest && !mlir::isa<xnn::ReshapeOp, xnn::TransposeOp, xnn::SliceOp, xnn::BroadcastOp, xnn::ConcatOp>(from))
+        if (!largest &&
+            !mlir::isa<xnn::ReshapeOp, xnn::TransposeOp, xnn::SliceOp, xnn::BroadcastOp, xnn::ConcatOp>(from))
             return failure();
         llvm::SmallVector<Value> codes;
         for (const Value operand : from->getOperands()) {
             const auto type = mlir::cast<RankedTensorType>(operand.getType()).clone(op.getType().getElementType());
-            codes.push_back(rewriter.create<xnn::QuantiseOp>(op.getLoc(), type, operand, op.getStepAttr(), op.getZeroAttr()));
+            codes.push_back(
+                rewriter.create<xnn::QuantiseOp>(op.getLoc(), type, operand, op.getStepAttr(), op.getZeroAttr()));
         }
         mlir::OperationState state(from->getLoc(), from->getName(), codes, op.getType(), from->getAttrs());
         rewriter.replaceOp(op, rewriter.create(state));

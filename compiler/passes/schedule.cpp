@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The order of the calls, so that less memory is needed at a time. The chip runs the calls of a queue one after another, so any order takes as
-// long; but a network lists its branches as somebody wrote them, and a branch that could end early may keep its memory.
+// The order of the calls, so that less memory is needed at a time. The chip runs the calls of a queue one after
+// another, so any order takes as long; but a network lists its branches as somebody wrote them, and a branch that could
+// end early may keep its memory.
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <algorithm>
@@ -59,7 +60,8 @@ class Calls {
         while (!ready.empty()) {
             const auto next = std::ranges::min_element(ready, {}, [&](size_t call) {
                 const Change change = change_of(call, left);
-                return std::tuple(static_cast<int64_t>(change.taken) - static_cast<int64_t>(change.given), change.taken, call);
+                return std::tuple(static_cast<int64_t>(change.taken) - static_cast<int64_t>(change.given), change.taken,
+                                  call);
             });
             const size_t call = *next;
             ready.erase(next);
@@ -100,7 +102,8 @@ class Calls {
             if (added) {
                 // The memory of arguments is in use all the time.
                 const bool planned = operand.getDefiningOp<xbar::AllocOp>() != nullptr;
-                buffers_.push_back({planned ? mlir::cast<xbar::BufferType>(operand.getType()).getSize() : 0, {}, false});
+                buffers_.push_back(
+                    {planned ? mlir::cast<xbar::BufferType>(operand.getType()).getSize() : 0, {}, false});
                 writers_.emplace_back();
                 readers_.emplace_back();
             }

@@ -55,14 +55,15 @@ struct DivideOnce : mlir::OpRewritePattern<xnn::BinaryOp> {
 
     LogicalResult matchAndRewrite(xnn::BinaryOp op, mlir::PatternRewriter& rewriter) const override {
         RankedTensorType type = op.getType(), divisor = type_of(op.getRhs());
-        if (op.getFunction() != xnn::Binary::div || !type.getElementType().isF32() || type.getRank() == 0) return failure();
+        if (op.getFunction() != xnn::Binary::div || !type.getElementType().isF32() || type.getRank() == 0)
+            return failure();
         if (op.getLhs().getType() != type || type.getShape().back() == 1 ||
             (divisor.getRank() > 0 && divisor.getShape().back() != 1))
             return failure();
         // What is rounded to an integer begins where an exact quotient does: 41 * (1 / 41) is less than 1.
         if (llvm::any_of(op->getUsers(), rounds)) return failure();
-        const Value inverse = rewriter.createOrFold<xnn::BinaryOp>(
-            op.getLoc(), divisor, xnn::Binary::div, constant(rewriter, op.getLoc(), 1), op.getRhs());
+        const Value inverse = rewriter.createOrFold<xnn::BinaryOp>(op.getLoc(), divisor, xnn::Binary::div,
+                                                                   constant(rewriter, op.getLoc(), 1), op.getRhs());
         rewriter.replaceOpWithNewOp<xnn::BinaryOp>(op, type, xnn::Binary::mul, op.getLhs(), inverse);
         return success();
     }
@@ -157,8 +158,7 @@ struct Activations : mlir::OpRewritePattern<xnn::BinaryOp> {
         const Value f = without(factor, xnn::Binary::add, 1);
         auto unary = f ? f.getDefiningOp<xnn::UnaryOp>() : xnn::UnaryOp();
         if (!unary) return std::nullopt;
-        if (unary.getFunction() == xnn::Unary::erf &&
-            without(unary.getInput(), xnn::Binary::mul, std::sqrt(0.5)) == x)
+        if (unary.getFunction() == xnn::Unary::erf && without(unary.getInput(), xnn::Binary::mul, std::sqrt(0.5)) == x)
             return xnn::Unary::gelu;
         if (unary.getFunction() != xnn::Unary::tanh) return std::nullopt;
         const Value inner = without(unary.getInput(), xnn::Binary::mul, std::sqrt(2 / M_PI));
@@ -191,7 +191,8 @@ struct AddNothing : mlir::OpRewritePattern<xnn::BinaryOp> {
     LogicalResult matchAndRewrite(xnn::BinaryOp op, mlir::PatternRewriter& rewriter) const override {
         if (op.getFunction() != xnn::Binary::add) return failure();
         for (const auto& [sum, nothing] : {std::pair{op.getLhs(), op.getRhs()}, {op.getRhs(), op.getLhs()}}) {
-            if (!sum.getDefiningOp<xnn::MatmulOp>() || sum.getType() != op.getType() || number(nothing) != 0.0) continue;
+            if (!sum.getDefiningOp<xnn::MatmulOp>() || sum.getType() != op.getType() || number(nothing) != 0.0)
+                continue;
             rewriter.replaceOp(op, sum);
             return success();
         }

@@ -81,11 +81,12 @@ class StageBuilder {
         mlir::Block& block = whole.getBody().front();
         const std::vector<Value> takes =
             begin_ == 0 ? std::vector<Value>(block.args_begin(), block.args_end()) : calls_.crossing(begin_);
-        const std::vector<Value> gives = is_last_ ? std::vector<Value>(block.getTerminator()->operand_begin(),
-                                                                       block.getTerminator()->operand_end())
-                                                  : calls_.crossing(end_);
+        const std::vector<Value> gives =
+            is_last_ ? std::vector<Value>(block.getTerminator()->operand_begin(), block.getTerminator()->operand_end())
+                     : calls_.crossing(end_);
         const std::string name = whole.getName().str() + "_stage" + std::to_string(stage_);
-        const auto type = builder.getFunctionType(mlir::ValueRange(takes).getTypes(), mlir::ValueRange(gives).getTypes());
+        const auto type =
+            builder.getFunctionType(mlir::ValueRange(takes).getTypes(), mlir::ValueRange(gives).getTypes());
         auto made = builder.create<mlir::func::FuncOp>(whole.getLoc(), name, type);
         made->setAttr("xbar.stage", builder.getI32IntegerAttr(static_cast<int32_t>(stage_)));
         mlir::Block* const body = made.addEntryBlock();
@@ -180,7 +181,7 @@ class StagesPass : public mlir::PassWrapper<StagesPass, mlir::OperationPass<mlir
         if (stages == 0 && chips_ == 0 && calls.list().empty()) return Cut{{0}};
         if (stages == 0 && chips_ > calls.list().size()) {
             refuse(calls.function(), fmt::format("the network is {} calls, which are too few for {} chips",
-                                                   calls.list().size(), chips_.getValue()));
+                                                 calls.list().size(), chips_.getValue()));
             return std::nullopt;
         }
         const uint32_t least = stages != 0 ? stages : chips_ != 0 ? chips_ : 1;
@@ -195,16 +196,19 @@ class StagesPass : public mlir::PassWrapper<StagesPass, mlir::OperationPass<mlir
         std::map<std::string, uint64_t> matrices;
         for (mlir::Operation* const call : calls.list())
             if (auto layer = mlir::dyn_cast<xbar::LayerOp>(call))
-                matrices.try_emplace(key(layer), crossbars_of(mlir::cast<xbar::MatrixType>(layer.getWeights().getType()), 1));
+                matrices.try_emplace(key(layer),
+                                     crossbars_of(mlir::cast<xbar::MatrixType>(layer.getWeights().getType()), 1));
         for (const auto& [name, crossbars] : matrices) needed += crossbars, largest = std::max(largest, crossbars);
         if (stages != 0)
-            refuse(calls.function(), "in this size of its dimensions the network has its matrices in another order, so its "
-                                     "variants cannot have the same stages; compile each size into a file of its own");
+            refuse(calls.function(),
+                   "in this size of its dimensions the network has its matrices in another order, so its "
+                   "variants cannot have the same stages; compile each size into a file of its own");
         else
             refuse(calls.function(),
-                   fmt::format("the matrices need {} crossbars (the largest {}) of {} chips with {} each, and no cut between "
-                                 "layers makes stages that fit; use more chips, or a smaller network",
-                                 needed, largest, most, crossbars_.getValue()));
+                   fmt::format(
+                       "the matrices need {} crossbars (the largest {}) of {} chips with {} each, and no cut between "
+                       "layers makes stages that fit; use more chips, or a smaller network",
+                       needed, largest, most, crossbars_.getValue()));
         return std::nullopt;
     }
 

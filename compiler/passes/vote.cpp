@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The columns whose errors cost most are on crossbars three times, and the median of the three results counts: it is right
-// although one crossbar is broken. In a layer all columns have the same inputs, and cells have the same errors in units of
-// codes, so the error that a column has to expect is proportional to its factor.
+// The columns whose errors cost most are on crossbars three times, and the median of the three results counts: it is
+// right although one crossbar is broken. In a layer all columns have the same inputs, and cells have the same errors in
+// units of codes, so the error that a column has to expect is proportional to its factor.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -35,7 +35,9 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
     VotePass(const VotePass& other) : PassWrapper(other) {}
     explicit VotePass(double share) { share_ = share; }
     llvm::StringRef getArgument() const override { return "xnn-vote"; }
-    llvm::StringRef getDescription() const override { return "critical columns of layers become the median of three copies"; }
+    llvm::StringRef getDescription() const override {
+        return "critical columns of layers become the median of three copies";
+    }
 
     void runOnOperation() override {
         if (!(share_ >= 0 && share_ <= 1)) {
@@ -68,11 +70,13 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
         mlir::OpBuilder before(layer);
         const auto give = [&](mlir::Operation* to, llvm::ArrayRef<int64_t> which) {
             const auto values = mlir::dyn_cast<xnn::ValuesAttr>(weights.getValue());
-            const auto type = weights.getType().clone({weights.getType().getDimSize(0), static_cast<int64_t>(which.size())});
+            const auto type =
+                weights.getType().clone({weights.getType().getDimSize(0), static_cast<int64_t>(which.size())});
             to->setOperand(1, store_constant(before, weights.getLoc(), store, values ? values.getName() : "weights",
                                              mlir::cast<mlir::RankedTensorType>(type),
                                              columns_of(*codes, factors->size(), which)));
-            to->setOperand(2, columns_constant(before, layer->getLoc(), store, columns_of(*factors, factors->size(), which)));
+            to->setOperand(
+                2, columns_constant(before, layer->getLoc(), store, columns_of(*factors, factors->size(), which)));
         };
         mlir::Value whole = layer->getResult(0);
         llvm::SmallVector<mlir::OpOperand*> uses;
@@ -85,7 +89,8 @@ class VotePass : public mlir::PassWrapper<VotePass, mlir::OperationPass<>> {
         const auto copy = [&](int32_t number) {
             mlir::Operation* const made = build.builder().clone(*layer);
             const auto old = layer->getAttrOfType<mlir::IntegerAttr>("copy");
-            made->setAttr("copy", after.getI32IntegerAttr(static_cast<int32_t>(old ? old.getInt() : 0) + number * kCopy));
+            made->setAttr("copy",
+                          after.getI32IntegerAttr(static_cast<int32_t>(old ? old.getInt() : 0) + number * kCopy));
             if (count < columns) {
                 give(made, llvm::ArrayRef(order).take_front(static_cast<size_t>(count)));
                 llvm::SmallVector<int64_t> shape = xnn::Build::shape_of(whole);

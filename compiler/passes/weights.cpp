@@ -38,7 +38,8 @@ class Quantiser {
         : builder_(builder), location_(location), store_(store), rest_(rest) {}
 
     // rows x columns floats. No value: one is not finite.
-    std::optional<Codes> quantise(const std::vector<float>& values, int64_t rows, int64_t columns, llvm::StringRef name) {
+    std::optional<Codes> quantise(const std::vector<float>& values, int64_t rows, int64_t columns,
+                                  llvm::StringRef name) {
         if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) return std::nullopt;
         const auto k = static_cast<size_t>(rows), n = static_cast<size_t>(columns);
         std::vector<float> steps(n, 0);
@@ -59,7 +60,8 @@ class Quantiser {
         std::vector<std::byte> scale(n * sizeof(float));
         std::memcpy(scale.data(), steps.data(), scale.size());
         xnn::ValuesAttr kept;
-        if (rest_) kept = xnn::ValuesAttr::get(builder_.getContext(), (name + ".rest").str(), store_.add(std::move(rest)));
+        if (rest_)
+            kept = xnn::ValuesAttr::get(builder_.getContext(), (name + ".rest").str(), store_.add(std::move(rest)));
         return Codes{store_constant(builder_, location_, store_, name,
                                     RankedTensorType::get({rows, columns}, builder_.getI8Type()), std::move(codes)),
                      store_constant(builder_, location_, store_, (name + ".scale").str(),
@@ -107,13 +109,14 @@ struct MatmulOnCrossbars : mlir::OpRewritePattern<xnn::MatmulOp> {
         if (rhs.getNumElements() != k * n || k == 0 || n == 0 || op.getType().getNumElements() == 0) return failure();
         const auto values = read_floats(op.getRhs(), store);
         if (!values) return failure();
-        const auto codes = Quantiser(rewriter, op.getLoc(), store, rest).quantise(*values, k, n, name_of(op.getRhs(), op.getLoc()));
+        const auto codes =
+            Quantiser(rewriter, op.getLoc(), store, rest).quantise(*values, k, n, name_of(op.getRhs(), op.getLoc()));
         if (!codes) return failure();
         llvm::SmallVector<int64_t> shape(lhs.getShape());
         shape.back() = n;
-        auto layer = rewriter.create<xnn::LinearOp>(
-            op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()), op.getLhs(), codes->weights, codes->scale,
-            mlir::IntegerAttr(), mlir::DenseF32ArrayAttr());
+        auto layer = rewriter.create<xnn::LinearOp>(op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()),
+                                                    op.getLhs(), codes->weights, codes->scale, mlir::IntegerAttr(),
+                                                    mlir::DenseF32ArrayAttr());
         if (codes->rest) layer->setAttr(kRest, codes->rest);
         rewriter.replaceOp(op, as(rewriter, op.getLoc(), layer, op.getType()));
         return success();
@@ -151,7 +154,8 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
                             matrix[static_cast<size_t>(((p * count + g) * channels + c) * n + g * filters + f)] =
                                 (*values)[static_cast<size_t>((p * channels + c) * filters * groups +
                                                               (first + g) * filters + f)];
-            const auto codes = Quantiser(rewriter, location, store, rest).quantise(matrix, k, n, name_of(op.getFilters(), op.getLoc()));
+            const auto codes = Quantiser(rewriter, location, store, rest)
+                                   .quantise(matrix, k, n, name_of(op.getFilters(), op.getLoc()));
             if (!codes) return failure();
             mlir::Value images = op.getInput();
             if (count < groups) {
@@ -181,7 +185,8 @@ struct ConvOnCrossbars : mlir::OpRewritePattern<xnn::ConvOp> {
     const bool rest;
 };
 
-// ---- Layers with the same input: one matrix side by side, so that the input becomes codes once -------------------------
+// ---- Layers with the same input: one matrix side by side, so that the input becomes codes once
+// -------------------------
 
 struct Merged {
     xnn::LinearOp layer;
@@ -232,15 +237,17 @@ void merge(llvm::MutableArrayRef<Merged> layers, Store& store) {
     const auto type = RankedTensorType::get(shape, builder.getF32Type());
     auto layer = builder.create<xnn::LinearOp>(
         location, type, first.getInput(),
-        store_constant(builder, location, store, name, RankedTensorType::get({k, n}, builder.getI8Type()), std::move(codes)),
+        store_constant(builder, location, store, name, RankedTensorType::get({k, n}, builder.getI8Type()),
+                       std::move(codes)),
         store_constant(builder, location, store, name + ".scale", columns, std::move(scale)), mlir::IntegerAttr(),
         mlir::DenseF32ArrayAttr());
     if (with_rest)
         layer->setAttr(kRest, xnn::ValuesAttr::get(builder.getContext(), name + ".rest", store.add(std::move(rest))));
     mlir::Value result = layer;
     if (layers.front().sum)
-        result = builder.create<xnn::BinaryOp>(location, type, xnn::Binary::add, result,
-                                               store_constant(builder, location, store, name + ".term", columns, std::move(term)));
+        result = builder.create<xnn::BinaryOp>(
+            location, type, xnn::Binary::add, result,
+            store_constant(builder, location, store, name + ".term", columns, std::move(term)));
     int64_t at = 0;
     for (Merged& m : layers) {
         llvm::SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
@@ -300,8 +307,10 @@ class WeightsPass : public mlir::PassWrapper<WeightsPass, mlir::OperationPass<>>
         mlir::RewritePatternSet patterns(&getContext());
         patterns.add<MatmulOnCrossbars, ConvOnCrossbars>(&getContext(), xnn::store_of(&getContext()), rest_);
         if (fold_) add_column_patterns(patterns, xnn::store_of(&getContext()));
-        if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
-        if (merge_) getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
+        if (mlir::failed(mlir::applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+            return signalPassFailure();
+        if (merge_)
+            getOperation()->walk([&](mlir::Block* block) { merge_layers(*block, xnn::store_of(&getContext())); });
     }
 
    private:

@@ -67,9 +67,10 @@ ChipMap parse_chip_map(std::string_view text) {
         throw ChipMapError("it is no map of a chip; 'sidra-smi map' writes one");
     const llvm::json::Array& chips = list(*whole, "chips");
     if (chips.size() != 1 || chips[0].getAsObject() == nullptr)
-        throw ChipMapError(fmt::format("it has the maps of {} chips, and a network is placed on one; choose it with "
-                                       "'sidra-smi map --chip'",
-                                       chips.size()));
+        throw ChipMapError(
+            fmt::format("it has the maps of {} chips, and a network is placed on one; choose it with "
+                        "'sidra-smi map --chip'",
+                        chips.size()));
     return of_chip(*chips[0].getAsObject());
 }
 

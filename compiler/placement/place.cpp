@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kFar = 2;
 constexpr uint64_t kStepsMax = 6'000'000;  // of the search: a fraction of a second
-constexpr int kStartsMax = 64;                // the best end of which counts
-constexpr double kLeastGain = 1e-9;         // as a share; less is rounding
+constexpr int kStartsMax = 64;             // the best end of which counts
+constexpr double kLeastGain = 1e-9;        // as a share; less is rounding
 
 struct Partner {
     uint32_t matrix;
@@ -88,8 +88,7 @@ class Search {
     // Of a tile in this unit to all tiles of a matrix that have a place.
     double distances(uint32_t m, uint32_t unit) const {
         const uint32_t cluster = unit / per_cluster_;
-        return static_cast<double>(kFar) * placed_[m] - in_cluster_[size_t{m} * clusters_ + cluster] -
-               in_unit(m, unit);
+        return static_cast<double>(kFar) * placed_[m] - in_cluster_[size_t{m} * clusters_ + cluster] - in_unit(m, unit);
     }
 
     void put(uint32_t m, uint32_t unit, int32_t tiles) {
@@ -134,8 +133,8 @@ class Search {
         return sum;
     }
 
-    // The first place of a matrix: the best run of units that have room. Of those that cost the same it is the fullest, or
-    // else the first from an offset on.
+    // The first place of a matrix: the best run of units that have room. Of those that cost the same it is the fullest,
+    // or else the first from an offset on.
     void begin(uint32_t m, uint32_t offset, bool fullest) {
         std::vector<std::pair<uint32_t, uint32_t>> best, run;
         double best_cost = 0;
@@ -153,7 +152,8 @@ class Search {
             }
             steps_ += run.size() * (1 + partners_[m].size());
             const double found = cost(m, run);
-            if (!best.empty() && (found > best_cost || (found == best_cost && !(fullest && rest < best_rest)))) continue;
+            if (!best.empty() && (found > best_cost || (found == best_cost && !(fullest && rest < best_rest))))
+                continue;
             best = run, best_cost = found, best_rest = rest;
         }
         for (const auto& [unit, tiles] : best) put(m, unit, static_cast<int32_t>(tiles));
@@ -198,8 +198,7 @@ class Search {
         for (const uint32_t n : of_unit[to]) {
             if (n == m || in_unit(n, to) == 0) continue;
             steps_ += 1 + partners_[n].size();
-            const double both =
-                there + change(n, to, from) + 2 * weight_between(m, n) * distance(from, to);
+            const double both = there + change(n, to, from) + 2 * weight_between(m, n) * distance(from, to);
             if (both >= least - kLeastGain * scale(n)) continue;
             move(n, to, from, of_unit);
             move(m, from, to, of_unit);
@@ -211,8 +210,7 @@ class Search {
     // The magnitude of what is added up for a tile of a matrix.
     double scale(uint32_t m) const {
         double sum = own_[m] * matrices_[m].tiles();
-        for (const Partner& partner : partners_[m])
-            sum += std::abs(partner.weight) * matrices_[partner.matrix].tiles();
+        for (const Partner& partner : partners_[m]) sum += std::abs(partner.weight) * matrices_[partner.matrix].tiles();
         return sum;
     }
 
@@ -268,9 +266,7 @@ PlacementCost cost_of(const PlacedChip& chip, std::span<const PlacedMatrix> matr
         for (const uint32_t x : placement[a])
             for (const uint32_t y : placement[b]) {
                 const uint32_t unit_x = x / chip.crossbars_per_cu, unit_y = y / chip.crossbars_per_cu;
-                sum += unit_x == unit_y                                                   ? 0
-                       : unit_x / chip.cus_per_cluster == unit_y / chip.cus_per_cluster ? 1
-                                                                                          : kFar;
+                sum += unit_x == unit_y ? 0 : unit_x / chip.cus_per_cluster == unit_y / chip.cus_per_cluster ? 1 : kFar;
             }
         return sum / (static_cast<double>(placement[a].size()) * static_cast<double>(placement[b].size()));
     };

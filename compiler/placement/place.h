@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Placement: a crossbar for each tile of each matrix, near those that it exchanges values with.
 //
-// Values go through the memory of a compute unit, through that of the cluster, or through that of the chip. So two tiles
-// have a distance of 0, 1 or 2: in one compute unit, in one cluster, or neither. The cost of a placement is the sum, over
-// all flows between two matrices, of their bytes times the mean distance of the tiles. Copies of a matrix are apart: a
-// placement with fewer of their tiles in one cluster, and then in one compute unit, is better whatever else it costs.
+// Values go through the memory of a compute unit, through that of the cluster, or through that of the chip. So two
+// tiles have a distance of 0, 1 or 2: in one compute unit, in one cluster, or neither. The cost of a placement is the
+// sum, over all flows between two matrices, of their bytes times the mean distance of the tiles. Copies of a matrix are
+// apart: a placement with fewer of their tiles in one cluster, and then in one compute unit, is better whatever else it
+// costs.
 #ifndef SIDRA_COMPILER_PLACE_H
 #define SIDRA_COMPILER_PLACE_H
 
@@ -35,8 +36,8 @@ struct Flow {
     double bytes;
 };
 
-// The crossbars of each matrix, tile by tile, row-major; none if the chip has too few. The result depends on nothing but
-// the arguments. It is the best that a search finds in so many steps, which need not be the best of all placements.
+// The crossbars of each matrix, tile by tile, row-major; none if the chip has too few. The result depends on nothing
+// but the arguments. It is the best that a search finds in so many steps, which need not be the best of all placements.
 using Placement = std::vector<std::vector<uint32_t>>;
 Placement place(const PlacedChip& chip, std::span<const PlacedMatrix> matrices, std::span<const Flow> flows);
 

@@ -31,7 +31,8 @@ double length(const Chart& chart, const Bar& bar) {
 std::vector<Bar> longest(const Chart& chart, std::span<const Bar> bars) {
     std::vector<size_t> order(bars.size());
     for (size_t i = 0; i < order.size(); i++) order[i] = i;
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return length(chart, bars[a]) > length(chart, bars[b]); });
+    std::ranges::stable_sort(order,
+                             [&](size_t a, size_t b) { return length(chart, bars[a]) > length(chart, bars[b]); });
     order.resize(std::min(order.size(), kBarsMax));
     std::ranges::sort(order);
     std::vector<Bar> shown;

@@ -120,7 +120,9 @@ VariantReport variant_report(const format::Model& model, uint32_t number, const 
     start.packet_ps = report.time_ps, start.energy_pj = report.energy_pj;
     for (const ReportRow& row : report.rows) {
         if (row.time_ps() > start.packet_ps || row.energy_pj > start.energy_pj)
-            throw std::runtime_error(fmt::format("the calls of a run take {} ps and more by the model of a Y1 chip, but the embedded chip {} ps", row.time_ps(), report.time_ps));
+            throw std::runtime_error(fmt::format(
+                "the calls of a run take {} ps and more by the model of a Y1 chip, but the embedded chip {} ps",
+                row.time_ps(), report.time_ps));
         start.packet_ps -= row.time_ps(), start.energy_pj -= row.energy_pj;
     }
     report.rows.push_back(std::move(start));
@@ -213,12 +215,9 @@ Json variant_json(const VariantReport& variant) {
         inputs.emplace_back(Json::Object{{"name", input.name}, {"type", input.type}, {"shape", std::move(shape)}});
     }
     for (const ReportRow& row : variant.rows) rows.emplace_back(row_json(row));
-    return Json::Object{{"inputs", std::move(inputs)},
-                        {"work_bytes", variant.work_bytes},
-                        {"calls", variant.calls},
-                        {"host_calls", variant.host_calls},
-                        {"time_ps", variant.time_ps},
-                        {"energy_pj", variant.energy_pj},
+    return Json::Object{{"inputs", std::move(inputs)}, {"work_bytes", variant.work_bytes},
+                        {"calls", variant.calls},      {"host_calls", variant.host_calls},
+                        {"time_ps", variant.time_ps},  {"energy_pj", variant.energy_pj},
                         {"rows", std::move(rows)}};
 }
 
@@ -229,10 +228,11 @@ std::string json_of(const NetworkReport& report) {
     for (const ChipReport& chip : report.chips) {
         Json::Array variants;
         for (const VariantReport& variant : chip.variants) variants.emplace_back(variant_json(variant));
-        chips.emplace_back(Json::Object{{"constant_bytes", chip.constant_bytes},
-                                        {"weights", chip.weights},
-                                        {"crossbars", Json::Object{{"taken", chip.crossbars}, {"total", report.chip_crossbars}}},
-                                        {"variants", std::move(variants)}});
+        chips.emplace_back(
+            Json::Object{{"constant_bytes", chip.constant_bytes},
+                         {"weights", chip.weights},
+                         {"crossbars", Json::Object{{"taken", chip.crossbars}, {"total", report.chip_crossbars}}},
+                         {"variants", std::move(variants)}});
     }
     for (const Effect& effect : report.effects)
         effects.emplace_back(Json::Object{{"what", effect.what},

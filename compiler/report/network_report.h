@@ -20,12 +20,12 @@ struct ReportRow {
     std::string name;  // printable UTF-8
     std::string kind;  // that of the step ("layer", "vector", ...), or "start"
     uint32_t calls = 0;
-    uint32_t k = 0, n = 0;      // inputs and outputs of the matrix; 0: it has none
-    uint32_t matrices = 0;      // on crossbars of their own
+    uint32_t k = 0, n = 0;              // inputs and outputs of the matrix; 0: it has none
+    uint32_t matrices = 0;              // on crossbars of their own
     uint64_t crossbars = 0, cells = 0;  // cells: that have a weight
     uint64_t products = 0;              // vectors that the crossbars multiply in a run
     uint64_t product_ps = 0, compute_ps = 0, packet_ps = 0, energy_pj = 0;
-    int input_bits = 0;                 // of a layer
+    int input_bits = 0;                     // of a layer
     std::optional<LayerAccuracy> accuracy;  // of variant 0
 
     uint64_t time_ps() const { return product_ps + compute_ps + packet_ps; }

@@ -41,7 +41,9 @@ constexpr std::string_view kStyle = R"(
 
 std::string energy_text(uint64_t pj) { return tools::scaled(static_cast<double>(pj), "J", -4); }
 std::string percent(double part, double whole) { return fmt::format("{:.1f} %", whole == 0 ? 0 : 100 * part / whole); }
-std::string decibels(double ratio) { return std::isinf(ratio) && ratio > 0 ? "exact" : fmt::format("{:.1f} dB", ratio); }
+std::string decibels(double ratio) {
+    return std::isinf(ratio) && ratio > 0 ? "exact" : fmt::format("{:.1f} dB", ratio);
+}
 
 std::string cells(const std::vector<std::string>& texts, const char* tag) {
     std::string row = "<tr>";
@@ -78,8 +80,11 @@ std::string summary(const NetworkReport& report) {
                 {"weights", fmt::format("{}", chip.weights)},
                 {"constants", fmt::format("{} bytes", chip.constant_bytes)}};
     if (report.chips.size() == 1 && chip.variants.size() == 1) {
-        rows.insert(rows.begin(), {{"inputs", texts(variant)}, {"time of a run", time_text(variant.time_ps)}, {"energy of a run", energy_text(variant.energy_pj)}});
-        rows.insert(rows.end(), {{"work memory", fmt::format("{} bytes", variant.work_bytes)}, {"calls", calls_text(variant.calls, variant.host_calls)}});
+        rows.insert(rows.begin(), {{"inputs", texts(variant)},
+                                   {"time of a run", time_text(variant.time_ps)},
+                                   {"energy of a run", energy_text(variant.energy_pj)}});
+        rows.insert(rows.end(), {{"work memory", fmt::format("{} bytes", variant.work_bytes)},
+                                 {"calls", calls_text(variant.calls, variant.host_calls)}});
     }
     rows.insert(rows.end(), {{"compiled file", fmt::format("{} bytes", report.file_bytes)},
                              {"network", report.source},
@@ -87,7 +92,8 @@ std::string summary(const NetworkReport& report) {
                              {"options", report.options.empty() ? "none" : report.options}});
     std::string text = "<div class=\"wide\"><table><tbody>\n";
     for (const auto& [name, value] : rows)
-        text += fmt::format("<tr><th class=\"name\">{}</th><td class=\"text\">{}</td></tr>\n", escaped(name), escaped(value));
+        text += fmt::format("<tr><th class=\"name\">{}</th><td class=\"text\">{}</td></tr>\n", escaped(name),
+                            escaped(value));
     return text + "</tbody></table></div>\n";
 }
 
@@ -96,18 +102,25 @@ std::string overview(const NetworkReport& report) {
     std::string text;
     if (report.chips.size() > 1) {
         uint64_t slowest = 1, all = 0;
-        for (const ChipReport& chip : report.chips) slowest = std::max(slowest, chip.variants.front().time_ps), all += chip.variants.front().time_ps;
+        for (const ChipReport& chip : report.chips)
+            slowest = std::max(slowest, chip.variants.front().time_ps), all += chip.variants.front().time_ps;
         std::vector<std::vector<std::string>> rows;
         for (size_t c = 0; c < report.chips.size(); c++) {
             const ChipReport& chip = report.chips[c];
             const VariantReport& run = chip.variants.front();
-            rows.push_back({fmt::format("{}", c), fmt::format("{} of {}", chip.crossbars, report.chip_crossbars), fmt::format("{}", chip.weights),
-                            fmt::format("{}", chip.constant_bytes), time_text(run.time_ps), percent(static_cast<double>(run.time_ps), static_cast<double>(slowest)),
-                            energy_text(run.energy_pj)});
+            rows.push_back(
+                {fmt::format("{}", c), fmt::format("{} of {}", chip.crossbars, report.chip_crossbars),
+                 fmt::format("{}", chip.weights), fmt::format("{}", chip.constant_bytes), time_text(run.time_ps),
+                 percent(static_cast<double>(run.time_ps), static_cast<double>(slowest)), energy_text(run.energy_pj)});
         }
-        text += "<h2>Chips</h2>\n" + table({"chip", "crossbars", "weights", "bytes of constants", "time", "of the slowest chip", "energy"}, rows, {}) +
-                fmt::format("<p class=\"soft\">The chips work at the same time on successive runs. A run takes {} and the copies between chips; the next one "
-                            "ends {} later, if no copy takes longer.</p>\n", time_text(all), time_text(slowest));
+        text += "<h2>Chips</h2>\n" +
+                table({"chip", "crossbars", "weights", "bytes of constants", "time", "of the slowest chip", "energy"},
+                      rows, {}) +
+                fmt::format(
+                    "<p class=\"soft\">The chips work at the same time on successive runs. A run takes {} and the "
+                    "copies between chips; the next one "
+                    "ends {} later, if no copy takes longer.</p>\n",
+                    time_text(all), time_text(slowest));
     }
     const std::vector<VariantReport>& variants = report.chips.front().variants;
     if (variants.size() > 1) {
@@ -117,18 +130,21 @@ std::string overview(const NetworkReport& report) {
             uint32_t calls = 0, on_host = 0;
             for (const ChipReport& chip : report.chips) {
                 const VariantReport& run = chip.variants[v];
-                time += run.time_ps, energy += run.energy_pj, work += run.work_bytes, calls += run.calls, on_host += run.host_calls;
+                time += run.time_ps, energy += run.energy_pj, work += run.work_bytes, calls += run.calls,
+                    on_host += run.host_calls;
             }
-            rows.push_back({fmt::format("{}: {}", v, texts(variants[v])), time_text(time), energy_text(energy), fmt::format("{}", work), fmt::format("{}", calls),
-                            fmt::format("{}", on_host)});
+            rows.push_back({fmt::format("{}: {}", v, texts(variants[v])), time_text(time), energy_text(energy),
+                            fmt::format("{}", work), fmt::format("{}", calls), fmt::format("{}", on_host)});
         }
-        text += "<h2>Variants</h2>\n" + table({"variant", "time", "energy", "bytes of work memory", "calls", "on the host"}, rows, {});
+        text += "<h2>Variants</h2>\n" +
+                table({"variant", "time", "energy", "bytes of work memory", "calls", "on the host"}, rows, {});
     }
     return text;
 }
 
 std::string layers(const ChipReport& chip, const VariantReport& variant) {
-    const bool measured = std::ranges::any_of(variant.rows, [](const ReportRow& row) { return row.accuracy.has_value(); });
+    const bool measured =
+        std::ranges::any_of(variant.rows, [](const ReportRow& row) { return row.accuracy.has_value(); });
     std::vector<std::string> head = {"layer or call", "kind",   "matrix", "crossbars", "cells in use", "products",
                                      "copies",        "inputs", "time",   "share",     "energy"};
     if (measured) head.insert(head.end(), {"fast", "accurate", "clipped"});
@@ -149,9 +165,9 @@ std::string layers(const ChipReport& chip, const VariantReport& variant) {
             percent(static_cast<double>(row.time_ps()), static_cast<double>(variant.time_ps)),
             energy_text(row.energy_pj)};
         if (measured && row.accuracy)
-            texts.insert(texts.end(),
-                         {decibels(row.accuracy->fast), decibels(row.accuracy->accurate),
-                          percent(static_cast<double>(row.accuracy->clipped), static_cast<double>(row.accuracy->inputs))});
+            texts.insert(texts.end(), {decibels(row.accuracy->fast), decibels(row.accuracy->accurate),
+                                       percent(static_cast<double>(row.accuracy->clipped),
+                                               static_cast<double>(row.accuracy->inputs))});
         else if (measured) texts.insert(texts.end(), 3, "");
         rows.push_back(std::move(texts));
     }
@@ -172,7 +188,8 @@ std::string charts(const VariantReport& variant) {
         energy.push_back({row.name, {static_cast<double>(row.energy_pj) * kMicro}, energy_text(row.energy_pj)});
         if (row.matrices != 0) use.push_back({row.name, {100 * row.utilisation()}, percent(row.utilisation(), 1)});
         if (row.accuracy)
-            accuracy.push_back({row.name, {row.accuracy->fast, row.accuracy->accurate},
+            accuracy.push_back({row.name,
+                                {row.accuracy->fast, row.accuracy->accurate},
                                 fmt::format("{}, {}", decibels(row.accuracy->fast), decibels(row.accuracy->accurate))});
     }
     const std::pair<Chart, std::span<const Bar>> all[] = {
@@ -189,14 +206,16 @@ std::string charts(const VariantReport& variant) {
 std::string effects_table(const NetworkReport& report) {
     std::vector<std::vector<std::string>> rows;
     for (const Effect& effect : report.effects)
-        rows.push_back({effect.what, tools::scaled(1e12 * effect.seconds, "s", -4), tools::scaled(1e12 * effect.joules, "J", -4),
-                        fmt::format("{}", effect.weights), decibels(effect.fast), decibels(effect.accurate)});
+        rows.push_back({effect.what, tools::scaled(1e12 * effect.seconds, "s", -4),
+                        tools::scaled(1e12 * effect.joules, "J", -4), fmt::format("{}", effect.weights),
+                        decibels(effect.fast), decibels(effect.accurate)});
     return table({"a run", "time", "energy", "weights", "fast", "accurate"}, rows, {});
 }
 
 std::string picture(const std::string& title, const ReportPicture& picture) {
-    return fmt::format("<h3>{}</h3>\n<div class=\"wide\">\n{}</div>\n", escaped(title),
-                       picture.svg.empty() ? fmt::format("<p>There is no picture: {}</p>\n", escaped(picture.problem)) : picture.svg);
+    return fmt::format(
+        "<h3>{}</h3>\n<div class=\"wide\">\n{}</div>\n", escaped(title),
+        picture.svg.empty() ? fmt::format("<p>There is no picture: {}</p>\n", escaped(picture.problem)) : picture.svg);
 }
 
 std::string variant_part(const ChipReport& chip, const VariantReport& variant) {
@@ -209,35 +228,46 @@ std::string variant_part(const ChipReport& chip, const VariantReport& variant) {
 
 std::string page_of(const NetworkReport& report) {
     const bool several_chips = report.chips.size() > 1, several_variants = report.chips.front().variants.size() > 1;
-    const std::string title = fmt::format("{} on {}", escaped(report.name), several_chips ? fmt::format("{} Y1 chips", report.chips.size()) : "a Y1 chip");
+    const std::string title =
+        fmt::format("{} on {}", escaped(report.name),
+                    several_chips ? fmt::format("{} Y1 chips", report.chips.size()) : "a Y1 chip");
     std::string page = fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n<style>{}</style>\n"
+        "<meta name=\"viewport\" content=\"width=device-width, "
+        "initial-scale=1\"/>\n<title>{}</title>\n<style>{}</style>\n"
         "</head>\n<body>\n<h1>{}</h1>\n",
         title, kStyle, title);
     page += fmt::format(
-        "<p class=\"soft\">One run{} with {}{} on {}. Times and energies are by the chip's cost model at the nominal clock.</p>\n",
+        "<p class=\"soft\">One run{} with {}{} on {}. Times and energies are by the chip's cost model at the nominal "
+        "clock.</p>\n",
         several_variants ? " of each variant" : "", report.from_samples ? "the first sample" : "zeros as inputs",
-        several_variants && report.from_samples ? " (of variant 0; the others with zeros)" : "", several_chips ? "embedded chips" : "an embedded chip");
+        several_variants && report.from_samples ? " (of variant 0; the others with zeros)" : "",
+        several_chips ? "embedded chips" : "an embedded chip");
     page += "<h2>Summary</h2>\n" + summary(report) + overview(report);
     if (!report.effects.empty())
         page += "<h2>Effects of optimisations</h2>\n" + effects_table(report) +
-                "<p class=\"soft\">fast, accurate: signal-to-noise ratio of the outputs at that level, compared with inputs and weights of 16 "
+                "<p class=\"soft\">fast, accurate: signal-to-noise ratio of the outputs at that level, compared with "
+                "inputs and weights of 16 "
                 "bits at level fast.</p>\n";
     for (size_t c = 0; c < report.chips.size(); c++) {
         const ChipReport& chip = report.chips[c];
         for (size_t v = 0; v < chip.variants.size(); v++) {
             std::string heading = several_chips ? fmt::format("Chip {}", c) : "";
-            if (several_variants) heading += fmt::format("{}ariant {}: {}", heading.empty() ? "V" : ", v", v, texts(chip.variants[v]));
+            if (several_variants)
+                heading += fmt::format("{}ariant {}: {}", heading.empty() ? "V" : ", v", v, texts(chip.variants[v]));
             if (heading.empty()) heading = "Layers";
             // The first variant is open, and others are for those who want to know.
-            page += fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", v == 0 ? " open=\"\"" : "", escaped(heading), variant_part(chip, chip.variants[v]));
+            page += fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", v == 0 ? " open=\"\"" : "",
+                                escaped(heading), variant_part(chip, chip.variants[v]));
         }
-        page += picture(several_chips ? fmt::format("{} of chip {}", chip.picture.title, c) : chip.picture.title, chip.picture);
+        page += picture(several_chips ? fmt::format("{} of chip {}", chip.picture.title, c) : chip.picture.title,
+                        chip.picture);
     }
     page +=
-        "<p class=\"soft\">A layer has its matrices, with all copies, and the programs in the same calls; the other rows are calls of the "
-        "compute engine. fast, accurate: signal-to-noise ratio of a layer's results at that level with the errors of all layers before it, "
+        "<p class=\"soft\">A layer has its matrices, with all copies, and the programs in the same calls; the other "
+        "rows are calls of the "
+        "compute engine. fast, accurate: signal-to-noise ratio of a layer's results at that level with the errors of "
+        "all layers before it, "
         "compared with inputs and weights of 16 bits at level fast. clipped: inputs outside the range of codes.</p>\n";
     return page + "</body>\n</html>\n";
 }

@@ -30,7 +30,7 @@ int64_t needed(std::span<const Layer> layers, int64_t steps) {
 
 // pJ = mW * ps / 10^3
 const Power kChipPower = {static_cast<int64_t>(chip::kCosts.mvm_pj),
-                          static_cast<int64_t>(chip::kCosts.power_mw * chip::kCosts.mvm_ps / 1'000)};
+                          static_cast<int64_t>(chip::kCosts.power_mw* chip::kCosts.mvm_ps / 1'000)};
 
 std::optional<int64_t> fewest_steps(std::span<const Layer> layers, int64_t crossbars, const Power& power) {
     int64_t most = 1, energy = 0;
@@ -58,9 +58,10 @@ Report examine(mlir::func::FuncOp function) {
         const auto result = mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType());
         const int64_t rows = weights.getDimSize(0), columns = weights.getDimSize(1);
         const std::vector<std::string> names = names_of(op->getLoc());
-        report.layers.push_back({names.empty() ? "?" : names.front(), rows, columns,
-                                 static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns))),
-                                 result.getNumElements() / columns});
+        report.layers.push_back(
+            {names.empty() ? "?" : names.front(), rows, columns,
+             static_cast<int64_t>(crossbars_of(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns))),
+             result.getNumElements() / columns});
     });
     const auto start = std::chrono::steady_clock::now();
     const std::optional<int64_t> steps = fewest_steps(report.layers, kChipCrossbars, kUnlimitedPower);
@@ -92,7 +93,8 @@ std::string explain(mlir::ModuleOp module) {
         if (several) text += fmt::format("variant {}\n", variant++);
         text += examine(function).text();
     }
-    for (const OnHost& node : on_host(module)) text += fmt::format("{} runs on the host ({}).\n", node.name, node.function);
+    for (const OnHost& node : on_host(module))
+        text += fmt::format("{} runs on the host ({}).\n", node.name, node.function);
     return text;
 }
 
@@ -116,10 +118,16 @@ std::string explain_stages(mlir::ModuleOp module) {
         slowest = std::max(slowest, time), all += time;
     }
     if (next == 0) return {};
-    return fmt::format("{:>5}  {:>6}  {:>9}  {:>12}  {:>11}\n", "stage", "calls", "crossbars", "time", "bytes in") + table +
-           fmt::format("{} stages, each for a chip. By the cost model a pipeline has {:.1f} % of the throughput of {} chips that each "
-                       "hold all of the network.\n",
-                       next, 100.0 * static_cast<double>(all) / static_cast<double>(std::max<uint64_t>(slowest, 1)) / static_cast<double>(next), next);
+    return fmt::format("{:>5}  {:>6}  {:>9}  {:>12}  {:>11}\n", "stage", "calls", "crossbars", "time", "bytes in") +
+           table +
+           fmt::format(
+               "{} stages, each for a chip. By the cost model a pipeline has {:.1f} % of the throughput of {} chips "
+               "that each "
+               "hold all of the network.\n",
+               next,
+               100.0 * static_cast<double>(all) / static_cast<double>(std::max<uint64_t>(slowest, 1)) /
+                   static_cast<double>(next),
+               next);
 }
 
 int64_t Report::crossbars() const {
@@ -153,8 +161,8 @@ std::string Report::text() const {
     std::string table = fmt::format("{:{}}  {:>13}  {:>9}  {:>6}  {:>9}  {:>6}  {:>7}\n", "layer", width, "matrix",
                                     "crossbars", "in use", "products", "copies", "steps");
     for (const Layer& layer : layers)
-        table += fmt::format("{:{}}  {:>6} x {:>4}  {:>9}  {:>5.1f}%  {:>9}  {:>6}  {:>7}\n", layer.name.substr(0, width),
-                             width, layer.rows, layer.columns, layer.crossbars,
+        table += fmt::format("{:{}}  {:>6} x {:>4}  {:>9}  {:>5.1f}%  {:>9}  {:>6}  {:>7}\n",
+                             layer.name.substr(0, width), width, layer.rows, layer.columns, layer.crossbars,
                              100.0 * static_cast<double>(layer.weights()) /
                                  static_cast<double>(layer.crossbars * kTileRows * kTileColumns),
                              layer.vectors, layer.copies, layer.steps());

@@ -26,10 +26,10 @@ inline constexpr Power kUnlimitedPower = {0, 1};
 
 struct Layer {
     std::string name;
-    int64_t rows, columns;  // of the matrix
-    int64_t crossbars;      // of one copy, with two cells for each weight
-    int64_t vectors;        // products of a run
-    int64_t copies = 1;     // that make the slowest layer as fast as possible
+    int64_t rows, columns;   // of the matrix
+    int64_t crossbars;       // of one copy, with two cells for each weight
+    int64_t vectors;         // products of a run
+    int64_t copies = 1;      // that make the slowest layer as fast as possible
     int64_t fed_copies = 1;  // the fewest that are as fast as power allows
 
     int64_t weights() const { return rows * columns; }
@@ -48,11 +48,11 @@ struct OnHost {
 struct Report {
     std::vector<Layer> layers;
     int64_t fed_steps = 0;  // of the slowest layer with `fed_copies`, and of the energy of all layers
-    double seconds = 0;  // that finding the copies took
+    double seconds = 0;     // that finding the copies took
 
-    int64_t crossbars() const;  // of one copy of each layer
+    int64_t crossbars() const;      // of one copy of each layer
     int64_t fed_crossbars() const;  // of `fed_copies` of each
-    int64_t steps() const;      // of the slowest layer
+    int64_t steps() const;          // of the slowest layer
     // The share of the crossbars' cells that one copy of each layer uses.
     double utilisation() const;
     std::string text() const;  // a table
@@ -68,9 +68,9 @@ std::string explain(mlir::ModuleOp module);
 // Behind xbar-stages: a table of the stages of the first variant; "" if there is one chip.
 std::string explain_stages(mlir::ModuleOp module);
 
-// The fewest steps in which all products of a run can be made, when each layer has copies of its own: the smallest T with
-// sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, and
-// sum of crossbars(l) * vectors(l) * product_pj <= T * step_pj, by bisection. nullopt: not even one copy of each fits.
+// The fewest steps in which all products of a run can be made, when each layer has copies of its own: the smallest T
+// with sum of crossbars(l) * ceil(vectors(l) / T) <= crossbars, and sum of crossbars(l) * vectors(l) * product_pj <= T
+// * step_pj, by bisection. nullopt: not even one copy of each fits.
 std::optional<int64_t> fewest_steps(std::span<const Layer> layers, int64_t crossbars, const Power& power);
 
 }  // namespace sidra::compiler
