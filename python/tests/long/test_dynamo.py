@@ -390,6 +390,40 @@ def test_what_depends_on_open_sizes_runs_between_compiled_parts(empty_cache, com
         near(got, here(x, *past)[0], 0.06)
 
 
+@pytest.mark.parametrize("where", ["cpu", "sidra"])
+def test_random_numbers_of_an_open_size_are_drawn_in_each_run(where):
+    function = lambda x: torch.relu(x * torch.rand(x.shape[0], device=where).mean()) + 0 * x
+    compiled, x = torch.compile(function, backend="sidra", dynamic=True), torch.ones(5, 4, device="sidra")
+    with torch.no_grad():
+        torch.manual_seed(7)
+        want = [function(x).cpu() for _ in range(4)]
+        torch.manual_seed(7)
+        for each in want:
+            near(compiled(x), each)
+    assert not torch.equal(want[0], want[1])
+
+
+def test_tensors_that_are_made_of_open_sizes_are_compiled():
+    function = lambda x: torch.relu(x * torch.arange(x.shape[0], device=x.device)[:, None]) + torch.full((x.shape[0], 1), 0.5, device=x.device)
+    compiled, x = torch.compile(function, backend="sidra", dynamic=True), torch.randn(5, 4)
+    with torch.no_grad():
+        for _ in range(3):  # a size that comes twice in a row may be one that stays
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, function(x), 1e-6)
+    assert count == 0
+
+
+def test_a_number_in_a_tensor_is_written_in_each_run():
+    def function(x, number):
+        number.mul_(2)
+        return x * number
+
+    compiled, number = torch.compile(function, backend="sidra"), torch.tensor(1.0)
+    with torch.no_grad():
+        results = [compiled(torch.ones(4, device="sidra"), number)[0].item() for _ in range(3)]
+    assert results == [2, 4, 8] and number == 8
+
+
 @pytest.mark.parametrize("function, keeps", [
     (lambda x, n: torch.relu(x) * 2 + x.softmax(-1), True),
     (lambda x, n: x.view(n, 2, 4).transpose(1, 2).reshape(n, 8), True),

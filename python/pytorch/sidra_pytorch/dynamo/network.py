@@ -12,6 +12,7 @@ import torch
 from torch import fx
 from torch.export.graph_signature import OutputKind
 
+from .effects import tensors_of, value_of
 from .integers import Wide, needs_small_inputs
 
 ORIGIN = "captured by Dynamo as "  # in the stack traces that nodes of the exporter keep, behind those of the program
@@ -93,7 +94,7 @@ def _specialised(graph_module: fx.GraphModule, arguments: Sequence[Any], weights
             number += 1
             argument = arguments[number]
             if is_number(argument):
-                env[node] = argument
+                env[node] = argument.detach().clone() if isinstance(argument, torch.Tensor) else argument  # which exporting may write to
             elif number in weights:
                 root.register_buffer(node.name, constants[number])
                 env[node] = graph.create_node("get_attr", node.name)
@@ -102,7 +103,8 @@ def _specialised(graph_module: fx.GraphModule, arguments: Sequence[Any], weights
                 env[node] = graph.placeholder(node.name)
         elif node.target is torch._C._set_grad_enabled:
             continue  # nobody asks for gradients here
-        elif node.all_input_nodes and not any(isinstance(env[of], fx.Node) for of in node.all_input_nodes) and node.op.startswith("call_"):
+        elif node.op.startswith("call_") and node.all_input_nodes and not any(isinstance(env[of], fx.Node) for of in node.all_input_nodes) \
+                and not tensors_of(value_of(node)):
             env[node] = _number(node, env)
         else:
             if node.op in ("get_attr", "call_module"):
@@ -123,7 +125,7 @@ def is_weight(value: Any) -> bool:
 
 
 def _number(node: fx.Node, env: Mapping[fx.Node, Any]) -> Any:
-    """What a node computes of numbers."""
+    """What a node computes of numbers, which is no tensor: that would be the same in each run, also if it is drawn."""
     arguments, named = fx.node.map_arg((node.args, node.kwargs), env.__getitem__)
     if node.op == "call_method":
         return getattr(arguments[0], str(node.target))(*arguments[1:], **named)
