@@ -517,6 +517,46 @@ def test_large_integers_run_operator_by_operator():
             assert torch.equal(sums.cpu(), x + 1) and torch.equal(halves.cpu(), x.float() / 2) and (count > 0) == one_by_one
 
 
+def on_numbers(function, *numbers):
+    """Compiled results of int64 on the device and those on the CPU, in two calls each."""
+    compiled = torch.compile(function, backend="sidra")
+    given = [torch.tensor(each) if isinstance(each, list) else each for each in numbers]
+    with torch.no_grad():
+        return [(compiled(*(each.to("sidra") for each in given)).cpu(), function(*given)) for _ in range(2)]
+
+
+TABLE = torch.arange(32.0).reshape(8, 4)
+
+
+@pytest.mark.parametrize("function, numbers", [
+    (lambda x, y: torch.add(x, y, alpha=1000), ([5, 6], [4_000_000, 7])),
+    (lambda x: torch.rsub(x, 5, alpha=1000), ([4_000_000, 7],)),
+    (lambda x: nn.functional.pad(x * 2, (0, 1), value=3_000_000_000), ([1, 2],)),
+    (lambda x, table: nn.functional.embedding(x - 5_000_000_000, table), ([5_000_000_001, 5_000_000_002], TABLE)),
+    (lambda x, y, table: nn.functional.embedding(x - y, table), ([5_000_000_001, 5_000_000_002], [5_000_000_000] * 2, TABLE)),
+    (lambda x, table: nn.functional.embedding(x - 1, table), ([1, 8], TABLE)),
+], ids=["alpha", "rsub", "padding", "constant", "difference", "small"])
+def test_large_integers_are_seen_wherever_they_come_from(function, numbers):
+    for got, want in on_numbers(function, *numbers):
+        assert torch.equal(got, want)
+
+
+def test_integers_that_are_scattered_are_not_bounded_by_what_they_replace():
+    from sidra_pytorch.dynamo.integers import Wide, needs_small_inputs
+
+    class Scatter(nn.Module):
+        def forward(self, x, place):
+            return torch.zeros(4, dtype=torch.int64).scatter(0, place, x, **named)
+
+    for named in ({}, {"reduce": "multiply"}):
+        program = torch.export.export(Scatter(), (torch.ones(3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64))).run_decompositions({})
+        if named:
+            with pytest.raises(Wide, match="scatter"):
+                needs_small_inputs(program)
+        else:
+            assert needs_small_inputs(program)
+
+
 def test_places_are_results():
     compiled = torch.compile(lambda x: (x.argmax(-1), x.topk(2).indices), backend="sidra", fullgraph=True)
     x = torch.randn(4, 64)

@@ -18,7 +18,8 @@ Bounds = Optional[tuple[int, int]]  # None: any of 64 bits
 VIEWS = ("view", "reshape", "_unsafe_view", "expand", "unsqueeze", "squeeze", "select", "slice", "permute", "transpose", "t", "clone", "contiguous", "alias",
          "detach", "flatten", "repeat", "flip", "roll", "gather", "index", "index_select", "movedim", "narrow", "_to_copy", "to", "lift_fresh_copy", "triu",
          "tril", "split", "chunk", "unbind", "getitem", "constant_pad_nd", "pad", "type_as")
-INDEXING = ("embedding", "index", "gather", "index_select", "take_along_dim", "scatter", "index_put", "index_add", "one_hot")
+# Operators that take places, and which of their arguments that is.
+INDEXING = {"embedding": 1, "index": 1, "gather": 2, "index_select": 2, "take_along_dim": 1, "scatter": 2, "index_put": 1, "index_add": 2}
 ONE_PLACE, TWO_RESULTS = ("argmax", "argmin", "argsort"), ("topk", "sort", "max", "min", "cummax", "cummin")  # of which the second is a place
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "rsub": lambda a, b: b - a, "mul": operator.mul}
@@ -44,6 +45,18 @@ def dtype_of(value: Any) -> Optional[torch.dtype]:
 
 def is_wide(value: Any) -> bool:
     return dtype_of(value) == torch.int64
+
+
+def values_of(node: fx.Node) -> list[Any]:
+    """The arguments without places, the elements of lists one by one."""
+    place = INDEXING.get(name_of(node))
+    given = [argument for i, argument in enumerate(node.args) if i != place]
+    return [value for argument in given for value in (argument if isinstance(argument, (list, tuple)) else [argument])]
+
+
+def factor_of(node: fx.Node) -> Any:
+    """alpha of a sum or difference: that of its second operand, and of the first one of rsub()."""
+    return 1 if name_of(node) == "mul" else node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
 
 
 def needs_small_inputs(program: torch.export.ExportedProgram) -> bool:
@@ -93,7 +106,7 @@ class Integers:
 
     def _comes_from_unbounded(self, node: fx.Node) -> bool:
         """Then its uses are checked instead."""
-        return any(self._is_unbounded(value) for value in node.all_input_nodes)
+        return any(self._is_unbounded(value) for value in values_of(node))
 
     def _bounds_of(self, node: fx.Node) -> Bounds:
         found, dtype = self._computed(node), node.meta["val"].dtype
@@ -117,29 +130,40 @@ class Integers:
             return (0, max(part.meta["val"].numel() for part in of.all_input_nodes))
         if name == "one_hot":
             return (0, 1)
-        parts = [self.of(value) for value in node.args if isinstance(value, (fx.Node, int, float, bool))]
-        parts += [self.of(value) for values in node.args if isinstance(values, (list, tuple)) for value in values if isinstance(value, fx.Node)]
+        parts = [self.of(value) for value in values_of(node) if isinstance(value, fx.Node)]
+        parts += [self.of(value) for value in node.args if isinstance(value, (int, float, bool))]
         known = [part for part in parts if part is not None]
         if len(known) != len(parts) or not known:
             return None
         if name in VIEWS:
             whole = self.of(node.args[0])
-            return None if whole is None else (min(whole[0], 0), max(whole[1], 0))  # what pads may be 0
-        if name in ("cat", "stack", "where", "maximum", "minimum", "clamp", "scatter", "masked_fill"):
+            padding = known if name in ("constant_pad_nd", "pad") else []
+            return None if whole is None else (min(0, whole[0], *(low for low, _ in padding)), max(0, whole[1], *(high for _, high in padding)))
+        if (name == "scatter" and "reduce" in node.kwargs) or (name == "index_put" and True in node.args[3:]):
+            return None  # it computes
+        if name in ("cat", "stack", "where", "maximum", "minimum", "clamp", "scatter", "index_put", "masked_fill"):
             return (min(low for low, _ in known), max(high for _, high in known))
-        if name in ARITHMETIC and len(known) >= 2:
-            pairs = [ARITHMETIC[name](a, b) for a in known[0] for b in known[1]]
-            return (min(pairs), max(pairs))
+        if name in ARITHMETIC:
+            first, second = (self.of(value) for value in node.args[:2])
+            return None if first is None or second is None else self._arithmetic(node, first, second)
         if name in ("sum", "cumsum"):
             each, source = self.of(node.args[0]), node.all_input_nodes[0]
             most = source.meta["val"].numel() // (max(count, 1) if name == "sum" else 1)
             return None if each is None else (min(each[0] * most, 0), max(each[1] * most, 0))
         if name == "neg":
             return (-known[0][1], -known[0][0])
-        if name in ("floor_divide", "remainder", "bitwise_and", "abs", "div"):
+        if name in ("floor_divide", "remainder", "fmod", "bitwise_and", "abs"):
             most = max(abs(number) for part in known for number in part)
-            return (-most, most)
+            return (-(1 << most.bit_length()) if name == "bitwise_and" else -most, most)
         return None
+
+    def _arithmetic(self, node: fx.Node, first: tuple[int, int], second: tuple[int, int]) -> Bounds:
+        name, factor = name_of(node), factor_of(node)
+        scaled = [number * factor for number in (first if name == "rsub" else second)]
+        if min(scaled) < MIN or max(scaled) > MAX:
+            return None
+        pairs = [ARITHMETIC[name](a, b) for a in (scaled if name == "rsub" else first) for b in (second if name == "rsub" else scaled)]
+        return (min(pairs), max(pairs))
 
     def of(self, value: Any) -> Bounds:
         if isinstance(value, (bool, int)):
@@ -168,7 +192,7 @@ class Integers:
         name = name_of(node)
         if name in COMPARISONS and self._compares_with_a_small_number(node):
             return
-        if name in INDEXING and not self._is_unbounded(node.args[0]):
+        if name in INDEXING and not self._comes_from_unbounded(node):
             return
         if is_wide(node) and name in (*VIEWS, *ARITHMETIC, "cat", "stack", "where", "masked_fill", "clamp"):
             for user in node.users:
@@ -176,10 +200,15 @@ class Integers:
                     raise Wide(node, f"a result comes from integers of 64 bits that may be beyond 32 ({node.name}, {name})")
                 if not (is_wide(user) or name_of(user) in INDEXING or name_of(user) in COMPARISONS):
                     raise Wide(user, f"{user.name} ({name_of(user)}) takes integers of 64 bits that may be beyond 32")
-                if name in ARITHMETIC and not self._only_indexes(user, set()):
+                if name in ARITHMETIC and not (self._leaves_large_numbers_large(node) and self._only_indexes(user, set())):
                     raise Wide(node, f"{node.name} ({name}) computes integers of 64 bits that may be beyond 32")
             return
         raise Wide(node, f"{node.name} ({name}) takes integers of 64 bits that may be beyond 32")
+
+    def _leaves_large_numbers_large(self, node: fx.Node) -> bool:
+        """Whether what is beyond 32 bits is no place behind it, either; of two saturated operands the difference may be one."""
+        known = [bounds for bounds in map(self.of, node.args[:2]) if bounds is not None]
+        return factor_of(node) == 1 and len(known) == 1 and -SMALL <= known[0][0] <= known[0][1] <= SMALL
 
     def _only_indexes(self, node: fx.Node, seen: set[fx.Node]) -> bool:
         if node in seen:
