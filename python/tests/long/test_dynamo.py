@@ -854,6 +854,21 @@ def test_the_cache_knows_all_digits_of_numbers(tmp_path, monkeypatch):
             assert torch.allclose(result, x * number, rtol=1e-6)
 
 
+def test_the_cache_keeps_no_operators_of_other_libraries(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    x = torch.linspace(-2, 2, 32).reshape(4, 8)
+    with torch.no_grad():
+        for number in (1, 5):
+            with torch.library._scoped_library("sidra_tests", "FRAGMENT") as library:
+                library.define("shift(Tensor x) -> Tensor")
+                library.impl("shift", lambda x, number=number: x + number, "CompositeImplicitAutograd")
+                for operator in (torch.ops.sidra_tests.shift, torch.ops.sidra_tests.shift.default):
+                    torch._dynamo.reset()
+                    count, result = operators(torch.compile(lambda x: torch.relu(operator(x) * 2), backend="sidra"), x.to("sidra"))
+                    assert count == 0
+                    near(result, torch.relu((x + number) * 2), 1e-6)
+
+
 def test_types_that_the_caller_has_chosen_stay_with_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     here, there = on_both(mlp())

@@ -18,6 +18,7 @@ from typing import Any, Optional
 import torch
 from torch import fx
 
+LIBRARIES = ("aten", "prims", "prim", "sidra")  # of operators whose code is that of the versions in the key
 LIMIT = 4 << 30  # bytes of all files; those that were not used for the longest time are removed
 
 
@@ -71,8 +72,11 @@ def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], results: An
 
 def _is_known(function: Any) -> bool:
     """Whether a function is of PyTorch or of Python, whose versions are in the key."""
+    if isinstance(function, (torch._ops.OperatorBase, torch._ops.OpOverloadPacket)):  # of whichever library, its module is of PyTorch
+        name = function._qualified_op_name if isinstance(function, torch._ops.OpOverloadPacket) else function.name()
+        return isinstance(function, torch._ops.HigherOrderOperator) or name.split("::")[0] in LIBRARIES
     module = getattr(function, "__module__", None) or ""
-    return isinstance(function, torch._ops.OperatorBase) or module.split(".")[0] in ("torch", "_operator", "operator", "math", "builtins", "")
+    return module.split(".")[0] in ("torch", "_operator", "operator", "math", "builtins", "")
 
 
 def _version_of(package: str) -> str:
