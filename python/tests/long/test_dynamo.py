@@ -566,6 +566,17 @@ def test_places_are_results():
     assert torch.equal(largest.cpu(), x.argmax(-1)) and torch.equal(two.cpu(), x.topk(2).indices)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["half", "bfloat16"])
+def test_results_have_their_types_and_not_those_of_the_exporter(dtype):
+    function = lambda x: (x.sum(-1), x * 2, x.cumsum(-1), x.sum())
+    x = torch.randn(4, 8).to(dtype)
+    with torch.no_grad():
+        count, results = operators(torch.compile(function, backend="sidra", fullgraph=True), x.to("sidra"))
+    for got, want in zip(results, function(x), strict=True):
+        near(got, want, torch.finfo(dtype).eps)
+    assert count == 0
+
+
 def test_statistics_of_a_batch_are_written():
     here, there = on_both(mlp().train())
     here[3].p = there[3].p = 0

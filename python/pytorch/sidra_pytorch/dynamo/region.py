@@ -367,6 +367,9 @@ class Region:
         compiled = sidra.compile(program, batches or None, **self._options.compiler, **(folder.options if folder is not None else {}))
         if folder is not None:
             folder.compiled(compiled.path)
+        made = [output.dtype for output in compiled.variants[0].outputs]
+        if made != [str(dtype).removeprefix("torch.") for dtype in expected]:
+            raise Refused(f"its results have the types {', '.join(map(str, expected))}, and those of the compiled model {', '.join(made)}")
         if self._say is not None:
             operators, operations = len(calls_of(self._graph_module)), compiled.variants[0].calls
             self._say(f"compiled: {operators} operators in {operations} operations of the chip, {compiled.crossbar_count} crossbars")
