@@ -586,6 +586,24 @@ def test_statistics_of_a_batch_are_written():
     near(there[1].running_mean, here[1].running_mean)
 
 
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int8, torch.uint8, torch.int64], ids=str)
+def test_quotients_of_integers_are_exact(mode, dtype):
+    function = lambda x, y: (torch.div(x, y, rounding_mode=mode), torch.divide(x, 3, rounding_mode=mode))
+    most = min(torch.iinfo(dtype).max, 2**31 - 1)
+    x, y = torch.tensor([most, 1 - most, 7, -7, 6, -6]), torch.tensor([3, 3, 2, 2, -2, -2])
+    if dtype == torch.uint8:
+        x, y = x.abs(), y.abs()
+    if dtype == torch.int64:
+        x[:2] //= 2**7  # larger ones are divided one by one
+    x, y = x.to(dtype), y.to(dtype)
+    with torch.no_grad():
+        count, results = operators(torch.compile(function, backend="sidra", fullgraph=True), x.to("sidra"), y.to("sidra"))
+    for got, want in zip(results, function(x, y), strict=True):
+        assert got.dtype == want.dtype and torch.equal(got.cpu(), want)
+    assert count == 0
+
+
 def test_without_fallbacks_there_is_an_exception():
     torch.sidra.set_fallback("error")
     with torch.no_grad(), pytest.raises(Exception, match=r"(?s)region 0/0 .*test_dynamo.py.*inv"):

@@ -41,8 +41,8 @@ class Network(NamedTuple):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of PyTorch about itself
-                # Without decompositions this is what makes writes visible: they become results.
-                program = torch.export.export(_Named(self.module), self.examples, strict=False).run_decompositions({})
+                # This also makes writes visible: they become results.
+                program = torch.export.export(_Named(self.module), self.examples, strict=False).run_decompositions(DECOMPOSITIONS)
         except Exception as error:
             raise Refused(f"PyTorch cannot export it: {error}") from error
         small = _check(program)
@@ -50,6 +50,17 @@ class Network(NamedTuple):
         if made != list(results):
             raise Refused(f"its results have the types {', '.join(map(str, results))}, and PyTorch's exporter makes {', '.join(map(str, made))}")
         return program, small
+
+
+def _divided(dividend: Any, divisor: Any, *, rounding_mode: Optional[str] = None) -> Any:
+    """Of integers, as integers; the exporter rounds a quotient of float32."""
+    if rounding_mode is None or torch.result_type(dividend, divisor).is_floating_point:
+        return NotImplemented
+    return torch.floor_divide(dividend if rounding_mode == "floor" else dividend - torch.fmod(dividend, divisor), divisor)
+
+
+DECOMPOSITIONS: dict[Any, Any] = {operator: _divided for packet in (torch.ops.aten.div, torch.ops.aten.divide)
+                                  for operator in (packet.Tensor_mode, packet.Scalar_mode)}
 
 
 class _Named(torch.nn.Module):
