@@ -1214,6 +1214,21 @@ def test_what_is_more_than_it_seems_stays(function):
     assert torch.equal(there, here)
 
 
+def test_factors_of_half_precision_are_joined_if_neither_leaves_its_range():
+    products = lambda x: ((x * 999.0) * 0.002, (x * 2.0) * 3.0, (x * 0.5) * 0.25)
+    x, counts = torch.tensor([100.0, 1.0]), []
+
+    def backend(module, inputs):
+        counts.append(rewrite(module))
+        return module.forward
+
+    for dtype in (torch.float16, torch.float32):
+        torch._dynamo.reset()
+        for got, want in zip(torch.compile(products, backend=backend)(x.to(dtype)), products(x.to(dtype)), strict=True):
+            torch.testing.assert_close(got, want)
+    assert counts == [2, 3] and products(x.half())[0][0] == math.inf
+
+
 def test_inductor_gets_the_rest():
     module = nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2)).eval()
     x = torch.randn(3, 8)

@@ -87,13 +87,16 @@ def gelu(node: fx.Node) -> Optional[Any]:
 
 def chain(node: fx.Node) -> Optional[tuple[Any, Any, float]]:
     """Function, x and number of (x + a) + b and (x * a) * b, with floats that nobody else needs. Not if that might be more than another rounding: with
-    sums of both signs, which may be there for their rounding, and products that leave the range of the type."""
+    sums of both signs, which may be there for their rounding, and products that leave the range of the type, as a large factor before a small one may in
+    half precision."""
     for functions, joined in ((ADD, operator.add), (MUL, operator.mul)):
         for outer, inner in orders(node, functions):
             if not isinstance(outer, float) or not isinstance(inner, fx.Node) or len(inner.users) != 1:
                 continue
             for number, x in orders(inner, functions):
-                if isinstance(number, float) and isinstance(x, fx.Node) and (number > 0) == (outer > 0) and all(1e-3 < abs(n) < 1e3 for n in (number, outer)):
+                if not isinstance(number, float) or not isinstance(x, fx.Node) or not all(1e-3 < abs(n) < 1e3 for n in (number, outer)):
+                    continue
+                if (number > 0) == (outer > 0) and (functions is ADD or not is_half(node) or (abs(number) < 1) == (abs(outer) < 1)):
                     return joined, x, joined(number, outer)
     return None
 
@@ -101,6 +104,11 @@ def chain(node: fx.Node) -> Optional[tuple[Any, Any, float]]:
 def is_float(node: fx.Node) -> bool:
     value = node.meta.get("example_value")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def is_half(node: fx.Node) -> bool:
+    value = node.meta.get("example_value")
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
 def writes(node: fx.Node) -> bool:
