@@ -245,6 +245,14 @@ def test_calibration_of_several_inputs(chip):
     assert (results[1] == results[0]).all() and (results[2] == results[0]).all()
 
 
+def test_samples_of_one_input_are_samples_of_all():
+    model = proto([helper.make_node("Add", ["x", "table"], ["sum"])], [(name, TensorProto.FLOAT, (8, 4)) for name in ("x", "table")],
+                  [("sum", TensorProto.FLOAT, (8, 4))])
+    with pytest.raises(ValueError, match=r"the input 'table' has the shape \(8, 4\), but the model takes \(8, 4\); only the number of rows may differ, and "
+                                         "must be that of the other inputs"):
+        sidra.compile(model, calib_data=[{"x": torch.ones(5, 4), "table": torch.ones(8, 4)}])
+
+
 # ---- Files ---------------------------------------------------------------------------------------------------------------------------------------------
 
 

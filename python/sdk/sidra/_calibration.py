@@ -45,14 +45,15 @@ def runs_of(what: str, batches: Sequence[Any], variant: Variant) -> Iterator[Run
     for batch in batches:
         arrays, labels = _arrays(inputs_of(batch), variant), numpy.atleast_1d(numpy.asarray(batch[1])) if is_pair(batch) else None
         rows = (arrays[0].shape or (1,))[0]
+        whole = all(array.shape == tensor.shape for array, tensor in zip(arrays, variant.inputs, strict=True))
         for array, tensor in zip(arrays, variant.inputs, strict=True):
             if labels is not None and array.shape[:1] != labels.shape[:1]:
                 raise ValueError(f"{what}: the input {tensor.name!r} has the shape {array.shape}, and its labels {labels.shape}; both need a row for "
                                  "each sample")
-            if array.shape != tensor.shape and (array.shape[1:] != tensor.shape[1:] or array.shape[:1] != (rows,) or rows == 0):
+            if not whole and (array.shape[1:] != tensor.shape[1:] or array.shape[:1] != (rows,) or rows == 0):
                 raise ValueError(f"{what}: the input {tensor.name!r} has the shape {array.shape}, but the model takes {tensor.shape}; only the number "
                                  "of rows may differ, and must be that of the other inputs")
-        if all(array.shape == tensor.shape for array, tensor in zip(arrays, variant.inputs, strict=True)):
+        if whole:
             yield Run(arrays, rows, labels)
             continue
         count = variant.inputs[0].shape[0]
