@@ -20,8 +20,9 @@ _SIOCGIFADDR = 0x8915
 
 @functools.cache
 def _listener() -> socket.socket:
-    """Nobody takes its connections: while the process is there, the system does."""
-    listener = socket.create_server(("", 0))
+    """Nobody takes its connections: while the process is there, the system does. Those that are closed stay in its queue, which so is as long as the system
+    permits (4096 by default): when an operation fails, each rank makes two to each other one."""
+    listener = socket.create_server(("", 0), backlog=2**16)
     os.register_at_fork(after_in_child=listener.close)
     return listener
 

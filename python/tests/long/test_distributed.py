@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import time
 import pytest
 import ranks
 import torch
+from sidra_pytorch import distributed
 
 SCRIPT = pathlib.Path(ranks.__file__)
 
@@ -113,6 +115,12 @@ def test_a_lost_chip_ends_the_pipeline(tmp_path):
     for rank in (0, 2):
         code, text = ended[rank]
         assert code == 1 and names(text, rank, "rank 1", "failed"), text
+
+
+def test_many_ranks_may_ask_whether_a_process_is_there():
+    port = distributed._listener().getsockname()[1]
+    for _ in range(300):  # as ranks whose operation has failed do
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
 
 
 def test_the_examples_of_the_page(tmp_path):
