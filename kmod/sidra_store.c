@@ -281,7 +281,7 @@ static void sidra_store_free_tiles(struct sidra_device *sdev, struct sidra_objec
 
 static void sidra_store_free_object(struct sidra_device *sdev, struct sidra_object *object)
 {
-	if (object->user)	/* otherwise the device was removed */
+	if (object->user)	/* not if the device was removed, or the creator undoes it */
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 	sidra_store_free_tiles(sdev, object);
 	list_del(&object->link);

@@ -37,7 +37,8 @@ Descriptor locked_folder(const Address& address) {
     const std::string folder = std::filesystem::path(address.path).parent_path();
     Descriptor lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock) fail(address, errno);
-    // Anybody who may read the folder can lock it, and for as long as they like.
+    // Anybody who may read the folder can lock it, and for as long as they like; flock() has no time limit to wait
+    // with.
     for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
         if (errno != EWOULDBLOCK) fail(address, errno);
         if (tries == kTriesMax) fail(address, errno, "another program has locked the folder");
