@@ -16,6 +16,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/rbtree_augmented.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>

@@ -5,17 +5,18 @@
 #include "sidra_pure.h"
 
 /**
- * struct sidra_range - first fit over an ordered list of free ranges
+ * struct sidra_range - first fit over an ordered tree of free ranges
  * @free: struct sidra_range_node by address; neighbours are merged
  * @spare: spare nodes, so that freeing never fails
  * @total: free bytes
  * @taken: number of allocated ranges
- * @nodes: number of nodes in both lists
+ * @nodes: number of nodes in both
  *
- * The caller serialises.
+ * The caller serialises. Freeing takes a time that is logarithmic in the number of free ranges, and
+ * so does allocating, unless there are many that are only too small for the alignment.
  */
 struct sidra_range {
-	struct list_head free;
+	struct rb_root_cached free;
 	struct list_head spare;
 	u64 total;
 	size_t taken;

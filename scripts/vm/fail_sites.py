@@ -40,7 +40,7 @@ NEVER_REFUSES = re.compile(r"""
     | \w*io_uring_cmd_\w+ | _copy_from_iter | iov_iter_revert | memory_read_from_buffer | simple_open | noop_llseek | compat_ptr_ioctl
     | (dma|dmam)_free_attrs | dma_unmap_\w+ | __dma_need_sync | dma_set_\w+ | dma_buf_(detach|map_attachment|move_notify|(un)?pin|unmap_attachment(_unlocked)?) | dma_resv_(init|fini|reset_max_fences) | sg_(free_\w+|init_table|next)
     | unpin_\w+ | __folio_put | __mmdrop | put_unused_fd | unmap_mapping_range | pgprot_\w+ | cachemode2protval | vm_get_page_prot
-    | xa_\w+ | idr_get_next | ida_free | rb_\w+ | sort | uuid_gen | from_kuid | file_ns_capable | capable | pid_vnr
+    | xa_\w+ | idr_get_next | ida_free | (__)?rb_\w+ | sort | uuid_gen | from_kuid | file_ns_capable | capable | pid_vnr
     | pci_(clear_master|irq_vector|restore_state|save_state|set_master|unregister_driver) | devm_free_irq | irq_set_affinity | iommu_get_domain_for_dev
     | cdev_(init|device_del) | device_initialize | class_unregister | unregister_chrdev_region | hwmon_device_unregister | release_firmware
     | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device

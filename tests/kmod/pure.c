@@ -4,6 +4,7 @@
 
 unsigned shim_fail_after;
 long shim_alive;
+unsigned long shim_visits;
 
 void* shim_alloc(size_t size) {
     if (shim_fail_after && --shim_fail_after == 0) return NULL;

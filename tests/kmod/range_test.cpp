@@ -74,6 +74,22 @@ TEST_F(Range, AgainstAMapOfPages) {
     sidra_range_fini(&range);
 }
 
+// So many ranges are freed while others wait for a lock.
+TEST_F(Range, WorksWithoutASearchThroughAllOfThem) {
+    constexpr u64 kRanges = 4096;
+    sidra_range range;
+    ASSERT_EQ(sidra_range_init(&range, 0, 2 * kRanges), 0);
+    u64 at = 0;
+    for (u64 i = 0; i < kRanges; i++) ASSERT_EQ(sidra_range_alloc(&range, 1, 1, 0, at, &at), 0);
+    const unsigned long before = shim_visits;
+    for (u64 i = 0; i < kRanges; i += 2) sidra_range_free(&range, i, 1);
+    for (u64 i = 0; i < kRanges / 2; i++) ASSERT_EQ(sidra_range_alloc(&range, 2, 1, 0, 0, &at), 0);
+    EXPECT_EQ(at, 2 * kRanges - 2) << "those that are free in between are too small";
+    for (u64 i = 0; i < kRanges; i += 4) ASSERT_EQ(sidra_range_reserve(&range, i, 1), 0);
+    EXPECT_LT(shim_visits - before, kRanges * 200);
+    sidra_range_fini(&range);
+}
+
 TEST_F(Range, NoMemoryChangesNothing) {
     sidra_range range;
     ASSERT_EQ(sidra_range_init(&range, 0, 100), 0);

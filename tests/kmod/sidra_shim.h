@@ -18,9 +18,11 @@ typedef uint64_t u64;
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Allocations fail from the n-th on, as a test wants it; 0: never. How many are alive. */
+/* Allocations fail from the n-th on, as a test wants it; 0: never. How many are alive. How many members of lists and
+ * trees were looked at. */
 extern unsigned shim_fail_after;
 extern long shim_alive;
+extern unsigned long shim_visits;
 void* shim_alloc(size_t size);
 void shim_free(const void* memory);
 #ifdef __cplusplus
@@ -64,6 +66,19 @@ struct list_head {
     struct list_head *next, *prev;
 };
 
+struct rb_node {
+    struct rb_node *parent, *rb_left, *rb_right;
+    int priority;
+};
+
+struct rb_root {
+    struct rb_node* rb_node;
+};
+
+struct rb_root_cached {
+    struct rb_root rb_root;
+};
+
 #ifndef __cplusplus
 
 static inline void INIT_LIST_HEAD(struct list_head* list) {
@@ -83,21 +98,106 @@ static inline void list_del(struct list_head* entry) {
     entry->prev->next = entry->next;
 }
 
-static inline void list_move(struct list_head* entry, struct list_head* head) {
-    list_del(entry);
-    list_add(entry, head);
-}
-
-#define container_of(pointer, type, member) ((type*)((char*)(pointer)-offsetof(type, member)))
+#define container_of(pointer, type, member) (shim_visits++, (type*)((char*)(pointer)-offsetof(type, member)))
 #define list_entry(pointer, type, member) container_of(pointer, type, member)
 #define list_first_entry(list, type, member) list_entry((list)->next, type, member)
-#define list_for_each_entry(at, list, member)                                           \
-    for (at = list_entry((list)->next, __typeof__(*at), member); &at->member != (list); \
-         at = list_entry(at->member.next, __typeof__(*at), member))
 #define list_for_each_entry_safe(at, after, list, member)             \
     for (at = list_entry((list)->next, __typeof__(*at), member),      \
         after = list_entry(at->member.next, __typeof__(*at), member); \
          &at->member != (list); at = after, after = list_entry(at->member.next, __typeof__(*at), member))
+
+/* Trees are balanced by random priorities: no node has a higher one than its parent. */
+struct rb_augment_callbacks {
+    void (*propagate)(struct rb_node* node, struct rb_node* stop);
+    void (*rotate)(struct rb_node* old, struct rb_node* fresh);
+};
+
+#define RB_ROOT_CACHED ((struct rb_root_cached){{NULL}})
+#define rb_entry(pointer, type, member) container_of(pointer, type, member)
+#define rb_parent(node) ((node)->parent)
+#define RB_DECLARE_CALLBACKS_MAX(scope, name, structure, field, scalar, augmented, compute)        \
+    static scalar name##_max(const structure* node) {                                              \
+        const struct rb_node* children[] = {node->field.rb_left, node->field.rb_right};            \
+        scalar most = compute(node);                                                               \
+        for (int i = 0; i < 2; i++)                                                                \
+            if (children[i]) most = max(most, rb_entry(children[i], structure, field)->augmented); \
+        return most;                                                                               \
+    }                                                                                              \
+    static void name##_propagate(struct rb_node* node, struct rb_node* stop) {                     \
+        for (; node != stop; node = node->parent) {                                                \
+            structure* at = rb_entry(node, structure, field);                                      \
+            const scalar most = name##_max(at);                                                    \
+            if (at->augmented == most) break;                                                      \
+            at->augmented = most;                                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_rotate(struct rb_node* old, struct rb_node* fresh) {                        \
+        structure* below = rb_entry(old, structure, field);                                        \
+        rb_entry(fresh, structure, field)->augmented = below->augmented;                           \
+        below->augmented = name##_max(below);                                                      \
+    }                                                                                              \
+    scope const struct rb_augment_callbacks name = {name##_propagate, name##_rotate};
+
+static inline struct rb_node** shim_link_to(struct rb_node* node, struct rb_root_cached* tree) {
+    struct rb_node* parent = node->parent;
+    if (!parent) return &tree->rb_root.rb_node;
+    return parent->rb_left == node ? &parent->rb_left : &parent->rb_right;
+}
+
+/* Exchanges a node with its parent. */
+static inline void shim_rotate(struct rb_node* node, struct rb_root_cached* tree,
+                               const struct rb_augment_callbacks* augment) {
+    struct rb_node* parent = node->parent;
+    const int left = parent->rb_left == node;
+    struct rb_node** inner = left ? &node->rb_right : &node->rb_left;
+    *shim_link_to(parent, tree) = node;
+    node->parent = parent->parent;
+    *(left ? &parent->rb_left : &parent->rb_right) = *inner;
+    if (*inner) (*inner)->parent = parent;
+    *inner = parent;
+    parent->parent = node;
+    augment->rotate(parent, node);
+}
+
+static inline void rb_add_augmented_cached(struct rb_node* node, struct rb_root_cached* tree,
+                                           bool (*less)(struct rb_node*, const struct rb_node*),
+                                           const struct rb_augment_callbacks* augment) {
+    struct rb_node **link = &tree->rb_root.rb_node, *parent = NULL;
+    while (*link) {
+        parent = *link;
+        link = less(node, parent) ? &parent->rb_left : &parent->rb_right;
+    }
+    *node = (struct rb_node){parent, NULL, NULL, rand()};
+    *link = node;
+    augment->propagate(parent, NULL);
+    while (node->parent && node->parent->priority < node->priority) shim_rotate(node, tree, augment);
+}
+
+static inline void rb_erase_augmented_cached(struct rb_node* node, struct rb_root_cached* tree,
+                                             const struct rb_augment_callbacks* augment) {
+    while (node->rb_left || node->rb_right) {
+        const int left = !node->rb_right || (node->rb_left && node->rb_left->priority > node->rb_right->priority);
+        shim_rotate(left ? node->rb_left : node->rb_right, tree, augment);
+    }
+    *shim_link_to(node, tree) = NULL;
+    augment->propagate(node->parent, NULL);
+}
+
+static inline struct rb_node* rb_first_cached(const struct rb_root_cached* tree) {
+    struct rb_node* node = tree->rb_root.rb_node;
+    while (node && node->rb_left) node = node->rb_left;
+    return node;
+}
+
+static inline struct rb_node* rb_next(const struct rb_node* node) {
+    struct rb_node* next = node->rb_right;
+    if (!next) {
+        while (node->parent && node->parent->rb_right == node) node = node->parent;
+        return node->parent;
+    }
+    while (next->rb_left) next = next->rb_left;
+    return next;
+}
 
 #endif
 

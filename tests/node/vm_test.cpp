@@ -126,21 +126,33 @@ TEST_F(Vm, OfOthersDoesNotExist) {
     EXPECT_EQ(node.call(SIDRA_IOCTL_VM_DESTROY, destroy), -ENOENT);
 }
 
-// Others wait for the end of such a call: it takes a command of the chip for each context, not for each binding.
+// Others wait for the end of such a call: it takes a command of the chip for each context, not for each binding. Those
+// of another buffer, which lie in between, stay.
 TEST_F(Vm, AHandleWithManyBindingsIsClosedAtOnce) {
     constexpr uint64_t kBindings = 200;
     const Card card;
     ASSERT_TRUE(card.known());
     Node node;
     Context context(node), neighbour(node, context.vm);
+    Queue queue(context, SIDRA_QUEUE_USER);
     card.counter("mmio_writes");  // counted from now on
     uint64_t before = 0;
+    const Buffer stays(context, 4096);
+    std::vector<uint64_t> addresses;
     {
         const Buffer buffer(context, 4096);
-        for (uint64_t i = 0; i < kBindings; i++) Buffer::bind(context, buffer.handle);
+        for (uint64_t i = 0; i < kBindings; i++) {
+            Buffer::bind(context, buffer.handle);
+            addresses.push_back(Buffer::bind(context, stays.handle));
+        }
         before = card.counter("mmio_writes");
     }
     EXPECT_LT(card.counter("mmio_writes") - before, kBindings);
+    for (uint64_t i = 0; i < kBindings; i++) {
+        stays.words[0] = i + 1;
+        ASSERT_EQ(queue.wait(queue.push(copy(addresses[i] + 8, stays.va, 8))), 0) << i;
+        ASSERT_EQ(stays.words[1], i + 1);
+    }
 }
 
 TEST_F(Vm, BuffersTakeTheAddressThatIsAskedFor) {
