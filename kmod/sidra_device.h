@@ -127,6 +127,16 @@ struct sidra_recovery {
 	wait_queue_head_t done;
 };
 
+/**
+ * struct sidra_watch_busy - the watchdog's look at a context that was in a call
+ * @work: waits for its end, and checks the queues
+ * @sdev: the device
+ */
+struct sidra_watch_busy {
+	struct work_struct work;
+	struct sidra_device *sdev;
+};
+
 #define SIDRA_DRIVER_VERSION	(2u << 16)
 
 /**
@@ -177,6 +187,7 @@ struct sidra_recovery {
  *            show
  * @vectors: MSI-X vectors, and the queues of each
  * @watch_work: the watchdog
+ * @watch_busy: what it left for later, by the context's number on the chip
  * @coredump: the text of a dump that was not fetched
  */
 struct sidra_device {
@@ -217,6 +228,7 @@ struct sidra_device {
 	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];
 
 	struct delayed_work watch_work;
+	struct sidra_watch_busy watch_busy[SIDRA_CONTEXTS_MAX];
 
 	struct sidra_coredump coredump;
 

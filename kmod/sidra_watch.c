@@ -108,24 +108,60 @@ static void sidra_watch_check_queue(struct sidra_ctx *ctx, struct sidra_queue *q
 		sidra_queue_time_out(ctx, queue);
 }
 
+static void sidra_watch_check_ctx(struct sidra_ctx *ctx, struct sidra_watched *watched)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->lost)
+		return;
+	xa_for_each(&ctx->queues, number, queue)
+		sidra_watch_check_queue(ctx, queue, watched);
+}
+
+/* A recovery that was requested comes first. */
+static bool sidra_watch_has_turn(const struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->reset_lock);
+	return !sdev->stopped && !READ_ONCE(sdev->recovery.requested);
+}
+
+/*
+ * A call may hold its context long, so each context that is in one has a work item: waiting for all
+ * of them in turn, the watchdog would be late for everybody's jobs.
+ */
+static void sidra_watch_busy_work(struct work_struct *work)
+{
+	struct sidra_watch_busy *busy = container_of(work, struct sidra_watch_busy, work);
+	struct sidra_device *sdev = busy->sdev;
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_at(sdev, busy - sdev->watch_busy);
+	struct sidra_watched watched = {};
+
+	if (!ctx)
+		return;
+	guard(rwsem_read)(&sdev->reset_lock);
+	guard(mutex)(&ctx->lock);
+	if (sidra_watch_has_turn(sdev))
+		sidra_watch_check_ctx(ctx, &watched);
+}
+
 static void sidra_watch_check_all(struct sidra_device *sdev)
 {
 	struct sidra_watched watched = { .asleep = sidra_irq_sleepers(sdev) };
 	u32 slot;
 
-	lockdep_assert_held(&sdev->reset_lock);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_at(sdev, slot);
-		struct sidra_queue *queue;
-		unsigned long number;
 
 		if (!ctx)
 			continue;
-		guard(mutex)(&ctx->lock);
-		if (ctx->lost)
-			continue;
-		xa_for_each(&ctx->queues, number, queue)
-			sidra_watch_check_queue(ctx, queue, &watched);
+		if (mutex_trylock(&ctx->lock)) {
+			sidra_watch_check_ctx(ctx, &watched);
+			mutex_unlock(&ctx->lock);
+		} else {
+			queue_work(sdev->wq, &sdev->watch_busy[slot].work);
+		}
 	}
 	if (watched.asleep && !watched.moved)
 		sidra_call_recovery_first(sdev);
@@ -137,18 +173,31 @@ static void sidra_watch_work(struct work_struct *work)
 						 watch_work);
 
 	guard(rwsem_read)(&sdev->reset_lock);
-	/* A recovery that was requested comes first. */
-	if (!sdev->stopped && !READ_ONCE(sdev->recovery.requested))
+	if (sidra_watch_has_turn(sdev))
 		sidra_watch_check_all(sdev);
 	sidra_watch(sdev);
 }
 
 void sidra_watch_init(struct sidra_device *sdev)
 {
+	u32 slot;
+
 	INIT_DELAYED_WORK(&sdev->watch_work, sidra_watch_work);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
+		INIT_WORK(&sdev->watch_busy[slot].work, sidra_watch_busy_work);
+		sdev->watch_busy[slot].sdev = sdev;
+	}
 }
 
 void sidra_watch_stop(struct sidra_device *sdev)
 {
+	u32 slot;
+
 	cancel_delayed_work_sync(&sdev->watch_work);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		cancel_work_sync(&sdev->watch_busy[slot].work);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_watch_kunit.c"
+#endif

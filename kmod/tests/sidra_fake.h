@@ -53,7 +53,7 @@ static void fake_end(void *data)
 
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
 		cancel_delayed_work_sync(&sdev->vectors[i].recheck_work);
-	cancel_delayed_work_sync(&sdev->watch_work);
+	sidra_watch_stop(sdev);
 	sidra_recovery_stop(sdev);
 	destroy_workqueue(sdev->fence_wq);
 	destroy_workqueue(sdev->wq);
