@@ -116,6 +116,17 @@ static int sidra_call_check(struct sidra_device *sdev)
 	return sdev->link_gone ? -ENODEV : 0;
 }
 
+int sidra_probe_device(struct sidra_device *sdev)
+{
+	int ret;
+
+	if (!down_read_trylock(&sdev->reset_lock))
+		return 0;
+	ret = sidra_call_check(sdev);
+	up_read(&sdev->reset_lock);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
 struct sidra_locked sidra_begin_call(struct sidra_device *sdev, struct mutex *lock, bool exclusive)
 {
 	struct sidra_locked locked = { .sdev = sdev, .lock = lock, .exclusive = exclusive };

@@ -61,6 +61,9 @@ static inline int sidra_check_device(struct sidra_device *sdev)
 	return call.error;
 }
 
+/* The same without waiting: 0 also if that could not be found out. */
+int sidra_probe_device(struct sidra_device *sdev) __no_context_analysis;
+
 /* The result of a call: every error becomes -ENODEV once the device is being removed. */
 static inline long sidra_answer(const struct sidra_device *sdev, long ret)
 {

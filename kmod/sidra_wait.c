@@ -140,7 +140,7 @@ static int sidra_wait_wait(struct sidra_device *sdev, struct item *items,
 				ret;
 		if (!ret && ktime_get_ns() < args->deadline)
 			/* No interrupt: the chip may have been removed */
-			gone = sidra_check_device(sdev);
+			gone = sidra_probe_device(sdev);
 	}
 }
 
@@ -334,3 +334,7 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	sidra_waiter_add(sdev, &queue->timeline, &event->waiter);
 	return 0;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_wait_kunit.c"
+#endif

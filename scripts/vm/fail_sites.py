@@ -31,9 +31,9 @@ NEVER_REFUSES = re.compile(r"""
     | __might_\w+ | __cond_resched | __warn_printk | dump_page | refcount_warn_saturate | __list_\w+_or_report
     | (__)?trace_\w+ | perf_trace_\w+ | _dev_\w+ | dev_err_probe | __drm_dev_dbg | drm_printf | seq_\w+ | sysfs_\w+ | debugfs_\w+ | drm_debugfs_\w+
     | kobject_uevent_env | hwmon_notify_event | \w*snprintf | sscanf | kstrto\w+ | str\w+(?<!from_user) | sized_strscpy | mem\w+ | check_zeroed_user
-    | _raw_spin_\w+ | (__|ww_)?mutex_\w+ | (down|up)_(read|write)(_killable)? | __raw_spin_lock_init | __init_\w+ | init_\w+ | \w*_put | \w+_get | k?v?free | __free_pages
+    | _raw_spin_\w+ | (__|ww_)?mutex_\w+ | (down|up)_(read|write)(_killable|_trylock)? | __raw_spin_lock_init | __init_\w+ | init_\w+ | \w*_put | \w+_get | k?v?free | __free_pages
     | \w*wait\w*(?<!eventfd_wait) | (__?)?wake_up\w* | complete | schedule_\w+ | usleep_range_state | ktime_\w+ | hrtimer_\w+
-    | (un)?queue_\w+ | mod_delayed_work_on | \w*cancel_delayed_work\w* | cancel_work_sync | flush_delayed_work | disable_\w+ | __flush_workqueue | destroy_workqueue
+    | (un)?queue_\w+ | mod_delayed_work_on | \w*cancel_delayed_work\w* | cancel_work_sync | flush_(delayed_)?work | disable_\w+ | __flush_workqueue | destroy_workqueue
     | delayed_work_timer_fn | call_rcu | kvfree_call_rcu | dma_fence_\w+ | drm_dev_(enter|exit|unplug) | drm_(poll|read|release|show_fdinfo|print_memory_stats)
     | drm_gem_((object|private|vm)_\w+|dmabuf_release|create_mmap_offset|handle_delete) | drm_gem_shmem_(free|print_info|unpin\w*|vmap|vunmap|pin_locked|vm_ops)
     | drm_syncobj_(add_point|find|find_fence|free|replace_fence) | __drmm_mutex_release | eventfd_\w+ | fd_install | fget | fput | sync_file_get_fence
