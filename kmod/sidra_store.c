@@ -233,7 +233,10 @@ static int sidra_store_erase_marked(struct sidra_device *sdev, bool taken)
 
 /* ---- Objects ---- */
 
-/* The crossbars are charged to @user already; sidra_store_free_object() undoes that. */
+/*
+ * The crossbars are charged to @user already; sidra_store_free_object() undoes that. The caller
+ * adds it to sidra_store.objects.
+ */
 static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 						     struct sidra_user *user, u64 uid, u32 rows,
 						     u32 cols, u32 encoding)
@@ -241,8 +244,10 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 	u32 tile;
 
+	lockdep_assert_not_held(&sdev->store.lock);	/* nobody waits for memory under it */
 	if (!object)
 		return NULL;
+	INIT_LIST_HEAD(&object->link);
 	object->user = user;
 	object->uid = uid;
 	object->rows = rows;
@@ -260,7 +265,6 @@ static struct sidra_object *sidra_store_alloc_object(struct sidra_device *sdev,
 		goto err_free_xbars;
 	for (tile = 0; tile < object->tile_count; tile++)
 		sidra_store_place(object, tile, ~0u);
-	list_add_tail(&object->link, &sdev->store.objects);
 	return object;
 
 err_free_xbars:
@@ -358,12 +362,6 @@ static int sidra_store_take_wanted(struct sidra_store *store, struct sidra_objec
 	return ret;
 }
 
-static u32 sidra_store_free_xbars(struct sidra_store *store)
-{
-	guard(mutex)(&store->lock);
-	return store->xbars.free;
-}
-
 /* The crossbars are charged to @user already; if this fails, the caller undoes that. */
 static struct sidra_object *sidra_store_create_charged(struct sidra_device *sdev,
 						       struct sidra_user *user, u32 rows, u32 cols,
@@ -381,12 +379,11 @@ static struct sidra_object *sidra_store_create_charged(struct sidra_device *sdev
 	if (ret)
 		return ERR_PTR(ret);
 	/* First: a uid may cost a write to the flash memory */
-	if (sidra_tile_count(rows, cols, encoding) > sidra_store_free_xbars(store))
+	if (sidra_tile_count(rows, cols, encoding) > store->xbars.free)
 		return ERR_PTR(-ENOSPC);
 	ret = sidra_nvm_take_uid(&store->nvm, &uid);
 	if (ret)
 		return ERR_PTR(ret);
-	guard(mutex)(&store->lock);
 	object = sidra_store_alloc_object(sdev, user, uid, rows, cols, encoding);
 	if (!object)
 		return ERR_PTR(-ENOMEM);
@@ -398,6 +395,8 @@ static struct sidra_object *sidra_store_create_charged(struct sidra_device *sdev
 		return ERR_PTR(ret);
 	}
 	object->handles = 1;
+	guard(mutex)(&store->lock);
+	list_add_tail(&object->link, &store->objects);
 	return object;
 }
 
@@ -721,6 +720,7 @@ static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_
 {
 	u32 tile_count = le32_to_cpu(entry->tile_count);
 	struct sidra_user *user = sidra_user_get(sdev, le32_to_cpu(entry->owner));
+	struct sidra_object *object;
 	int ret = 0;
 
 	if (!user)
@@ -728,9 +728,13 @@ static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_
 	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
 	if (tile_count <= sdev->store.xbars.total) {
 		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, tile_count);
-		if (!sidra_store_alloc_object(sdev, user, le64_to_cpu(entry->uid),
-					      le32_to_cpu(entry->rows), le32_to_cpu(entry->cols),
-					      le32_to_cpu(entry->encoding))) {
+		object = sidra_store_alloc_object(sdev, user, le64_to_cpu(entry->uid),
+						  le32_to_cpu(entry->rows),
+						  le32_to_cpu(entry->cols),
+						  le32_to_cpu(entry->encoding));
+		if (object) {
+			list_add_tail(&object->link, &sdev->store.objects);
+		} else {
 			sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_XBARS, tile_count);
 			ret = -ENOMEM;
 		}

@@ -51,12 +51,13 @@ struct sidra_object {
 
 /**
  * struct sidra_store - all objects of a device
- * @cells_lock: held while crossbars are taken for an object, and while cells are erased
+ * @cells_lock: protects @xbars; held while crossbars are taken for an object, and while cells are
+ *              erased
  * @data_lock: held to change the names in @nvm, and while what is kept with a name is written or
  *             read, which may take long
- * @lock: protects the others, and objects; nobody waits for the chip under it. The functions below
- *        take these locks, and if it is not said otherwise return -EINTR if a fatal signal ends the
- *        wait for one. The caller holds sidra_device.reset_lock
+ * @lock: protects the others, and objects; nobody waits for the chip, or for memory, under it. The
+ *        functions below take these locks, and if it is not said otherwise return -EINTR if a fatal
+ *        signal ends the wait for one. The caller holds sidra_device.reset_lock
  * @nvm: directory of named objects; names change under both locks
  * @xbars: which crossbars are free
  * @objects: struct sidra_object
