@@ -791,11 +791,12 @@ static void sidra_submit_export_fence(struct sidra_out *out, struct dma_fence *f
 	}
 }
 
-/* Initialises the fence. From here on its last reference frees the job. */
+/* Initialises the fence, which keeps the module. From here on its last reference frees the job. */
 static struct sync_file *sidra_submit_start_fence(struct sidra_queue *queue, struct sidra_job *job,
 						  bool file)
 {
 	lockdep_assert_held(&queue->fence_lock);
+	__module_get(THIS_MODULE);	/* the open file has a reference already */
 	job->queue = sidra_queue_get(queue);
 	dma_fence_init(&job->fence, &fence_ops, &job->lock, queue->fence_context,
 		       ++queue->fence_seqno);
@@ -820,14 +821,19 @@ static int sidra_submit_job(struct drm_file *file, struct sidra_ioctl_submit *ar
 	struct sync_file *sync;
 	int ret;
 
-	scoped_guard(mutex, &queue->fence_lock) {
-		sync = sidra_submit_start_fence(queue, job, wanted);
-		ret = wanted && !sync ? -ENOMEM : 0;
-		if (!ret) {
-			sidra_submit_wait_for_deps(job);
-			ret = sidra_submit_put(file, args, queue, packets, job);
-		}
+	/* Its holder may wait for memory */
+	ret = mutex_lock_killable(&queue->fence_lock);
+	if (ret) {
+		sidra_submit_discard_job(job);
+		return ret;
 	}
+	sync = sidra_submit_start_fence(queue, job, wanted);
+	ret = wanted && !sync ? -ENOMEM : 0;
+	if (!ret) {
+		sidra_submit_wait_for_deps(job);
+		ret = sidra_submit_put(file, args, queue, packets, job);
+	}
+	mutex_unlock(&queue->fence_lock);
 	if (!ret) {
 		sidra_submit_export_fence(out, &job->fence, sync, &args->out_fence_fd);
 	} else {
@@ -855,7 +861,6 @@ static int sidra_submit_with_fences(struct drm_file *file, struct sidra_ioctl_su
 		sidra_submit_discard_job(job);
 		return PTR_ERR(out);
 	}
-	__module_get(THIS_MODULE);	/* for the fence; the open file has a reference already */
 	ret = sidra_submit_job(file, args, queue, packets, job, out);
 	sidra_submit_free_out(out);
 	return ret;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests of kernel queues, without a chip that reads the ring; included by sidra_submit.c. */
 #include <linux/anon_inodes.h>
+#include <linux/sched/signal.h>
 
 #include "sidra_fake.h"
 
@@ -102,19 +103,26 @@ static struct dma_fence *foreign_fence(struct kunit *test)
 	return &fence->base;
 }
 
-/* Takes over the reference to @dep, and returns the job with a reference to its fence. */
-static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
-				      struct dma_fence *dep, u32 count, u32 cookie)
+/* Not inlined, as fake_device(). */
+static noinline struct sidra_job *new_job(struct kunit *test)
 {
 	struct sidra_job *job = kzalloc(struct_size(job, deps, 1), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, job);
-	KUNIT_ASSERT_TRUE(test, try_module_get(THIS_MODULE));
 	spin_lock_init(&job->lock);
 	job->waiter.fire = sidra_submit_job_fire;
 	job->waiter.sleeper = true;
 	job->limit_ns = NSEC_PER_SEC;
 	atomic_set(&job->waiting, 1);
+	return job;
+}
+
+/* Takes over the reference to @dep, and returns the job with a reference to its fence. */
+static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
+				      struct dma_fence *dep, u32 count, u32 cookie)
+{
+	struct sidra_job *job = new_job(test);
+
 	if (dep)
 		sidra_submit_add_dep(job, dep);
 	scoped_guard(mutex, &bench->queue->fence_lock) {
@@ -327,6 +335,47 @@ static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
 }
 
+/* Another SUBMIT, which has the lock until the test has its result, or has waited for too long. */
+struct long_submit {
+	struct work_struct work;
+	struct sidra_queue *queue;
+	struct completion began, end;
+};
+
+static void hold_fence_lock(struct work_struct *work)
+{
+	struct long_submit *other = container_of(work, struct long_submit, work);
+
+	guard(mutex)(&other->queue->fence_lock);
+	complete(&other->began);
+	wait_for_completion_timeout(&other->end, 20 * HZ);
+}
+
+static void submit_that_waits_for_another_can_be_killed(struct kunit *test)
+{
+	struct long_submit *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct sidra_out *out = kunit_kzalloc(test, sizeof(*out), GFP_KERNEL);
+	struct sidra_ioctl_submit args = {};
+	struct bench *bench = start(test);
+
+	KUNIT_ASSERT_TRUE(test, other && out);
+	other->queue = bench->queue;
+	init_completion(&other->began);
+	init_completion(&other->end);
+	INIT_WORK(&other->work, hold_fence_lock);
+	queue_work(bench->sdev->wq, &other->work);
+	wait_for_completion(&other->began);
+	allow_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+	KUNIT_EXPECT_EQ(test,
+			sidra_submit_job(NULL, &args, bench->queue, NULL, new_job(test), out),
+			-EINTR);
+	flush_signals(current);
+	disallow_signal(SIGKILL);
+	complete(&other->end);
+	flush_work(&other->work);
+}
+
 static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_wraps),
 	KUNIT_CASE(submit_is_full_exactly),
@@ -336,6 +385,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_after_a_reset_can_retire),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
+	KUNIT_CASE(submit_that_waits_for_another_can_be_killed),
 	{}
 };
 
