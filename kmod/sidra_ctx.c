@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
 
-#include "sidra_admin.h"
 #include "sidra_call.h"
 #include "sidra_ctx.h"
 #include "sidra_device.h"
@@ -313,7 +312,7 @@ int sidra_context_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return locked.error;
 	if (ctx->dead)
 		return sidra_refuse(file, args->context, -ENOENT);
-	ret = sidra_admin_await_turn(sdev);
+	ret = sidra_vm_await_turn(ctx->vm);
 	if (ret)
 		return ret;
 	sidra_ctx_destroy(ctx);
@@ -374,6 +373,9 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return sidra_refuse(file, args->context, -ENOENT);
 	if (!ctx->lost)
 		return 0;
+	ret = sidra_vm_await_turn(ctx->vm);
+	if (ret)
+		return ret;
 	ctx->fault = sidra_ctx_latest_fault(ctx);
 	xa_for_each(&ctx->queues, number, queue)
 		sidra_queue_drop(ctx, queue);

@@ -410,7 +410,7 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	queue = ctx->dead ? NULL : xa_load(&ctx->queues, args->queue);
 	if (!queue)
 		return sidra_refuse(file, args->queue, -ENOENT);
-	ret = sidra_admin_await_turn(sdev);
+	ret = sidra_vm_await_turn(ctx->vm);
 	if (!ret)
 		sidra_queue_remove(ctx, queue);
 	return ret;

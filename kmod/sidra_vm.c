@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <drm/drm_device.h>
 
+#include "sidra_admin.h"
 #include "sidra_bo.h"
 #include "sidra_call.h"
 #include "sidra_device.h"
@@ -8,6 +9,7 @@
 #include "sidra_ioctl.h"
 #include "sidra_map.h"
 #include "sidra_mmu.h"
+#include "sidra_mutex.h"
 #include "sidra_refusal.h"
 #include "sidra_vm.h"
 
@@ -88,6 +90,12 @@ void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj)
 		guard(mutex)(&vm->lock);
 		sidra_vm_drop_bindings(vm, obj);
 	}
+}
+
+int sidra_vm_await_turn(struct sidra_vm *vm)
+{
+	CLASS(sidra_mutex, held)(&vm->lock);
+	return held.error ?: sidra_admin_await_turn(vm->sdev);
 }
 
 static void sidra_vm_destroy(struct sidra_vm *vm)

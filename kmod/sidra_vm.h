@@ -132,6 +132,12 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding);
 /* Removes all bindings of a buffer from the address spaces; see sidra_vm_next(). */
 void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj);
 
+/*
+ * For calls that end queues, which cannot fail once they have begun: waits until nobody has the
+ * lock of the address space, nor the channel of commands; -EINTR if a fatal signal comes first.
+ */
+int sidra_vm_await_turn(struct sidra_vm *vm);
+
 /* Destroys all address spaces of the device, or of a file. No context uses them any more. */
 void sidra_vm_destroy_device(struct sidra_device *sdev);
 void sidra_vm_destroy_file(struct sidra_file *sfile);

@@ -44,8 +44,9 @@ class Process {
 // patience ends: what comes to an end before this call did not wait for it. So the order counts, not the time.
 class StuckCall {
    public:
-    StuckCall()
-        : holder_("BUFFER_UNBIND", [this] {
+    // Its neighbour may have been lost before.
+    explicit StuckCall(bool loses = false)
+        : lost_(loses && lose_neighbour()), holder_("BUFFER_UNBIND", [this] {
               sidra_ioctl_buffer_unbind unbind{context.vm, unused_.handle, unused_.va};
               return node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
           }) {
@@ -62,12 +63,21 @@ class StuckCall {
     }
 
     const Node node;
-    const Context context{node};
+    const Context context{node}, neighbour{node, context.vm};
 
    private:
+    bool lose_neighbour() const {
+        sidra_ioctl_device_reset reset{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
+        sidra_ioctl_context recover{context.handle, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+        return true;
+    }
     // The driver is more patient than any machine is slow.
     const Parameter patient_{"admin_timeout_ms", "60000"};
     const Buffer unused_{context, SIDRA_PAGE_SIZE};
+    const Queue queue_{neighbour, SIDRA_QUEUE_USER};
+    const bool lost_;
     const bool armed_ = knob("no-quiesce-ack", 1);
     Caller holder_;
 };
@@ -150,6 +160,17 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
     EXPECT_EQ(state_of(spared), SIDRA_CONTEXT_OK);
     EXPECT_EQ(queue.submit({nop()}), 0) << "no killed call was carried out";
+}
+
+TEST_F(Lock, WhoRecoversCanBeKilled) {
+    const StuckCall holder(true);
+    Process recovering("CONTEXT_RECOVER", holder.node, SIDRA_IOCTL_CONTEXT_RECOVER,
+                       sidra_ioctl_context{holder.neighbour.handle, 0});
+    EXPECT_TRUE(eventually([&] { return recovering.waits(); }));
+    recovering.kill();
+    EXPECT_TRUE(eventually([&] { return recovering.ends(); }));
+    EXPECT_TRUE(recovering.was_killed());
+    EXPECT_FALSE(holder.ended()) << "it waited until it had the lock";
 }
 
 }  // namespace
