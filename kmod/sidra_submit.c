@@ -51,9 +51,11 @@ struct sidra_dep {
  * @epoch: epoch of @begin and @value
  * @begin: ring index of its first packet
  * @value: ring index behind its last packet
- * @limit_ns: limit in device time, counted from when the job is the first unfinished one of its
- *            queue
- * @clock_start: device time when the watchdog first saw it as that
+ * @limit_ns: limit in device time, counted from when its packets are the first unfinished ones of
+ *            the queue. Packets without fences before them have job_timeout_ms, counted from when
+ *            the job is the first unfinished one
+ * @begun: the watchdog has seen that the packets before it have retired
+ * @clock_start: device time when the watchdog first saw it as the one or the other
  * @wall_start: wall time at that moment
  * @late_since: wall time when the watchdog found it overdue, or 0
  * @waiting: number of in-fences that have not signalled, plus one until callbacks are on all of
@@ -72,6 +74,7 @@ struct sidra_job {
 	u32 epoch;
 	u64 begin, value;
 	u64 limit_ns;
+	bool begun;
 	u64 clock_start, wall_start, late_since;
 	atomic_t waiting;
 	int in_error;
@@ -535,20 +538,24 @@ static struct sidra_job *sidra_submit_running_job(struct sidra_queue *queue)
  */
 static u64 sidra_submit_overdue_ns(struct sidra_queue *queue)
 {
-	u64 wall = ktime_get_ns(), clock;
+	u64 wall = ktime_get_ns(), clock, limit;
 	struct sidra_job *job;
+	bool begins;
 
 	guard(spinlock)(&queue->submit_lock);
 	job = sidra_submit_running_job(queue);
 	if (!job || READ_ONCE(queue->sdev->stopped))
 		return 0;
 	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
-	if (!job->wall_start) {
+	begins = !job->begun && sidra_timeline_value(&queue->timeline) >= job->begin;
+	if (!job->wall_start || begins) {
 		job->wall_start = wall;
 		job->clock_start = clock;
+		job->begun |= begins;
 	}
-	if (clock - job->clock_start <= job->limit_ns &&
-	    wall - job->wall_start <= 4 * job->limit_ns + 60 * NSEC_PER_SEC)
+	limit = job->begun ? job->limit_ns : (u64)job_timeout_ms * NSEC_PER_MSEC;
+	if (clock - job->clock_start <= limit &&
+	    wall - job->wall_start <= 4 * limit + 60 * NSEC_PER_SEC)
 		return 0;
 	if (!job->late_since)
 		job->late_since = wall - 1;

@@ -183,6 +183,41 @@ TEST_F(Fence, DeadlineEndsAStalledJob) {
     close(behind);
 }
 
+// Its time begins when the packets before it have retired, also those that are no job.
+TEST_F(Fence, DeadlineDoesNotCountWhatComesBefore) {
+    constexpr uint64_t kDeadlineNs = 100'000'000;
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    const auto device_ns = [&] { return query_device<sidra_query_clock>(node, SIDRA_QUERY_CLOCK).device_ns; };
+    ASSERT_TRUE(knob("stall", 1));
+    ASSERT_EQ(queue.submit({nop()}), 0);
+    const uint64_t before = device_ns();
+    const int fence = submit_with_fence(queue, {nop()}, kDeadlineNs);
+    EXPECT_TRUE(eventually([&] { return device_ns() - before > 20 * kDeadlineNs; }));
+    EXPECT_EQ(status(fence), 0);
+    ASSERT_TRUE(knob("stall", 0));
+    ASSERT_TRUE(signalled(fence));
+    EXPECT_EQ(status(fence), 1);
+    close(fence);
+}
+
+TEST_F(Fence, WhatComesBeforeAJobHasTheDriversLimit) {
+    const Parameter impatient("job_timeout_ms", "300");
+    ASSERT_TRUE(impatient.good);
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    ASSERT_TRUE(knob("stall", 1));
+    ASSERT_EQ(queue.submit({nop()}), 0);
+    const int fence = submit_with_fence(queue, {nop()});
+    EXPECT_TRUE(signalled(fence));
+    EXPECT_EQ(status(fence), -ETIMEDOUT);
+    ASSERT_TRUE(knob("stall", 0));
+    EXPECT_EQ(queue.reset(), 0);
+    close(fence);
+}
+
 TEST_F(Fence, OutlivesItsQueueAndItsFile) {
     int fence = -1;
     {
