@@ -70,8 +70,8 @@ static struct sidra_ctx *sidra_ctx_alloc(struct sidra_vm *vm, struct sidra_file 
 	ctx->account = &sfile->account;
 	ctx->user = sfile->user;
 	ctx->generation = 1;
-	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
-	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
+	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	return ctx;
 }
 

@@ -106,7 +106,7 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 
 	init_rwsem(&sdev->reset_lock);
 	spin_lock_init(&sdev->ctxs_lock);
-	xa_init_flags(&sdev->vms, XA_FLAGS_ALLOC1);
+	xa_init_flags(&sdev->vms, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	ret = drmm_mutex_init(&sdev->drm, &sdev->chip.admin_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->store.cells_lock) ?:
 		drmm_mutex_init(&sdev->drm, &sdev->store.data_lock) ?:

@@ -74,8 +74,8 @@ int sidra_open(struct drm_device *drm, struct drm_file *file)
 		kfree(sfile);
 		return -ENOMEM;
 	}
-	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1);
-	xa_init_flags(&sfile->vms, XA_FLAGS_ALLOC1);
+	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&sfile->vms, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	sidra_account_init(&sfile->account);
 	spin_lock_init(&sfile->refusal.lock);
 	file->driver_priv = sfile;

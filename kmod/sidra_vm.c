@@ -24,7 +24,7 @@ static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 	mutex_init(&vm->lock);
 	vm->sdev = sdev;
 	INIT_LIST_HEAD(&vm->ctxs);
-	xa_init(&vm->bindings);
+	xa_init_flags(&vm->bindings, XA_FLAGS_ACCOUNT);
 	ret = sidra_mmu_init(vm);
 	if (!ret)
 		return vm;

@@ -216,12 +216,22 @@ TEST_F(Life, BuffersRingsAndTablesAreChargedToWhoAsksForThem) {
         constexpr uint64_t kTables = 400;
         sidra_ioctl_buffer_create page{4096, 0, 0, 0};
         if (node.call(SIDRA_IOCTL_BUFFER_CREATE, page) != 0) return false;
+        const auto bind = [&](uint64_t address) {
+            sidra_ioctl_buffer_bind a{context.vm, page.handle, SIDRA_BIND_READ | SIDRA_BIND_FIXED, 0, address, {}};
+            return node.call(SIDRA_IOCTL_BUFFER_BIND, a) == 0;
+        };
         charges("page tables", kTables * 4096, [&] {
-            for (uint64_t i = 1; i <= kTables; i++) {
-                sidra_ioctl_buffer_bind bind{context.vm, page.handle, SIDRA_BIND_READ | SIDRA_BIND_FIXED,
-                                             0,          i << 30,     {}};
-                if (node.call(SIDRA_IOCTL_BUFFER_BIND, bind) != 0) return false;
-            }
+            for (uint64_t i = 1; i <= kTables; i++)
+                if (!bind(i << 30)) return false;
+            return true;
+        });
+        // Where a page table exists, addresses so far apart need a node of an array each, of more than 500 bytes.
+        constexpr uint64_t kNodes = 4096, kApart = 64 * 4096, kAt = (kTables + 1) << 30, kAround = (2 << 20) / kApart;
+        for (uint64_t i = 0; i < kNodes; i += kAround)
+            if (!bind(kAt + i * kApart)) return false;
+        charges("bindings", (kNodes - kNodes / kAround) * 500, [&] {
+            for (uint64_t i = 0; i < kNodes; i++)
+                if (i % kAround != 0 && !bind(kAt + i * kApart)) return false;
             return true;
         });
         return good;
