@@ -180,6 +180,12 @@ void sidra_user_forget_name(struct sidra_device *sdev, u32 owner)
 	sidra_limits_put_user(user, 1);
 }
 
+/* A limit that is larger than any number that there can be is as good as none. */
+static u32 sidra_limits_number(u64 limit)
+{
+	return min_t(u64, limit, U32_MAX);
+}
+
 void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
 			struct sidra_query_limits *to)
 {
@@ -187,13 +193,13 @@ void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
 
 	guard(spinlock)(&sdev->limits.lock);
 	to->contexts = held[SIDRA_RESOURCE_CONTEXTS];
-	to->contexts_max = most[SIDRA_RESOURCE_CONTEXTS];
+	to->contexts_max = sidra_limits_number(most[SIDRA_RESOURCE_CONTEXTS]);
 	to->queues = held[SIDRA_RESOURCE_QUEUES];
-	to->queues_max = most[SIDRA_RESOURCE_QUEUES];
+	to->queues_max = sidra_limits_number(most[SIDRA_RESOURCE_QUEUES]);
 	to->names = held[SIDRA_RESOURCE_NAMES];
-	to->names_max = most[SIDRA_RESOURCE_NAMES];
+	to->names_max = sidra_limits_number(most[SIDRA_RESOURCE_NAMES]);
 	to->xbars = held[SIDRA_RESOURCE_XBARS];
-	to->xbars_max = most[SIDRA_RESOURCE_XBARS];
+	to->xbars_max = sidra_limits_number(most[SIDRA_RESOURCE_XBARS]);
 	to->l3 = held[SIDRA_RESOURCE_L3];
 	to->l3_max = most[SIDRA_RESOURCE_L3];
 }

@@ -337,6 +337,17 @@ TEST_F(Users, WhoMayHaveNoMoreNamesCostsTheChipNothing) {
     as(kAlice, [&] { EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0); });
 }
 
+TEST_F(Users, LargeLimitsAreNotCut) {
+    constexpr uint64_t kMost = uint64_t{1} << 32;
+    const Limit contexts("contexts", kMost), queues("queues", kMost + 1), names("names", kMost),
+        crossbars("crossbars", kMost), l3("l3", kMost);
+    ASSERT_TRUE(contexts.good && queues.good && names.good && crossbars.good && l3.good);
+    const sidra_query_limits limits = limits_of(Node());
+    for (const uint32_t most : {limits.contexts_max, limits.queues_max, limits.names_max, limits.xbars_max})
+        EXPECT_EQ(most, UINT32_MAX);
+    EXPECT_EQ(limits.l3_max, kMost);
+}
+
 TEST_F(Users, OnlyRootSetsLimitsAndOnlyNumbers) {
     const std::string path = "/sys/class/sidra/sidra0/user_limits/contexts";
     for (const char* wrong : {"many", "-1", "99999999999999999999999"}) EXPECT_FALSE(write_text(path, wrong)) << wrong;
