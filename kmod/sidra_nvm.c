@@ -3,6 +3,7 @@
 
 #define DATA_ALIGNMENT	64u
 #define UID_BLOCK	256u	/* uids reserved with one write; unused ones are skipped */
+#define NEXT_UID_MAX	(U64_MAX / 2)	/* no array gets there; uids must not begin anew with 0 */
 
 static u64 sidra_nvm_extent(u64 bytes)
 {
@@ -83,7 +84,8 @@ int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, v
 	if (!super.magic && !super.version)
 		return 0;	/* never written */
 	if (super.magic != cpu_to_le32(SIDRA_NVM_MAGIC) ||
-	    super.version != cpu_to_le32(SIDRA_NVM_VERSION))
+	    super.version != cpu_to_le32(SIDRA_NVM_VERSION) ||
+	    le64_to_cpu(super.next_uid) > NEXT_UID_MAX)
 		return -EPROTO;
 	nvm->next_uid = le64_to_cpu(super.next_uid);
 	nvm->uid = nvm->next_uid;

@@ -129,6 +129,12 @@ TEST_F(Nvm, DamagedMemoryIsHarmless) {
     store.bytes = image;
     store.bytes[4] = 9;
     EXPECT_EQ(reload(), -EPROTO) << "a newer version";
+    // Uids that would begin anew, with 0.
+    for (const u64 next : {~u64{0}, ~u64{0} - 255, ~u64{0} / 2 + 1}) {
+        store.bytes = image;
+        std::memcpy(store.bytes.data() + offsetof(sidra_nvm_super, next_uid), &next, sizeof next);
+        EXPECT_EQ(reload(), -EPROTO) << next;
+    }
     // Two of one name: the first counts.
     store.bytes = image;
     std::memcpy(store.bytes.data() + SIDRA_NVM_ENTRIES_OFFSET + 256, store.bytes.data() + SIDRA_NVM_ENTRIES_OFFSET,

@@ -31,6 +31,7 @@ void shim_free(const void* memory);
 
 #ifndef __cplusplus
 
+#define U64_MAX UINT64_MAX
 #define GFP_KERNEL 0
 #define GFP_KERNEL_ACCOUNT 0
 #define kmalloc(size, flags) shim_alloc(size)
