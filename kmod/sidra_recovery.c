@@ -142,8 +142,12 @@ static void sidra_recovery_work(struct work_struct *work)
 
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		sidra_recover(sdev);
-		/* If the device was isolated meanwhile, the work runs again. */
-		WRITE_ONCE(sdev->recovery.requested, READ_ONCE(sdev->isolated) && !sdev->stopped);
+		/*
+		 * If the device was isolated meanwhile, the work runs again. Under the lock, so
+		 * that the request for that is not overwritten.
+		 */
+		guard(mutex)(&sdev->master_lock);
+		WRITE_ONCE(sdev->recovery.requested, sdev->isolated && !sdev->stopped);
 	}
 	wake_up_all(&sdev->recovery.done);
 }
