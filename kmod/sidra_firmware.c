@@ -105,13 +105,13 @@ static void sidra_firmware_report_restart(struct sidra_device *sdev)
 			return;
 		firmware->panicked = true;
 		firmware->panic_code = health.panic;
-		drm_err(&sdev->drm,
-			"firmware panic %#x: its watchdog restarts it; queues continue\n",
-			health.panic);
+		drm_err_ratelimited(&sdev->drm,
+				    "firmware panic %#x: its watchdog restarts it; queues continue\n",
+				    health.panic);
 		sidra_firmware_send_uevent(sdev, "firmware-panic", health.panic);
 	} else if (health.reason == SIDRA_BOOT_WATCHDOG) {
-		drm_err(&sdev->drm,
-			"the firmware hung: its watchdog has restarted it; queues continue\n");
+		drm_err_ratelimited(&sdev->drm,
+				    "the firmware hung: its watchdog has restarted it; queues continue\n");
 		sidra_firmware_send_uevent(sdev, "firmware-watchdog", 0);
 	}
 }

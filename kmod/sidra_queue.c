@@ -138,8 +138,9 @@ void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	int ret;
 
-	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n",
-		 queue->number, queue->slot);
+	dev_warn_ratelimited(ctx->sdev->drm.dev,
+			     "queue %u of context %u makes no progress: stopped\n",
+			     queue->number, queue->slot);
 	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number,
 		       queue->slot);
 	ret = sidra_queue_reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);

@@ -93,10 +93,11 @@ static void sidra_watch_check_queue(struct sidra_ctx *ctx, struct sidra_queue *q
 	bool still;
 
 	if (!sidra_watch_plausible(queue) && !sidra_timeline_stopped(&queue->timeline)) {
-		drm_warn(&sdev->drm,
-			 "queue %u of context %u: impossible state %u or position %llu: stopped\n",
-			 queue->number, queue->slot, sidra_timeline_run_state(&queue->timeline),
-			 sidra_timeline_value(&queue->timeline));
+		dev_warn_ratelimited(sdev->drm.dev,
+				     "queue %u of context %u: impossible state %u or position %llu: stopped\n",
+				     queue->number, queue->slot,
+				     sidra_timeline_run_state(&queue->timeline),
+				     sidra_timeline_value(&queue->timeline));
 		sidra_queue_time_out(ctx, queue);
 		return;
 	}

@@ -46,7 +46,7 @@ NEVER_REFUSES = re.compile(r"""
     | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
     | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches | _totalram_pages
     | param_ops_(bool|uint) | system_freezable_wq | this_cpu_off | finish_wait | schedule | static_key_\w+ | make_kuid | from_kuid_munged
-    | drm_ioctl_kernel | rep_stos_alternative | blk_(start|finish)_plug | kernel_sigaction | send_sig | flush_signals
+    | drm_ioctl_kernel | rep_stos_alternative | blk_(start|finish)_plug | kernel_sigaction | send_sig | flush_signals | ___ratelimit
 """, re.VERBOSE)
 
 _SECTION = re.compile(r"Disassembly of section (\S+):")
