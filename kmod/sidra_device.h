@@ -147,7 +147,8 @@ struct sidra_watch_busy {
  * @ordinal: N
  * @pdev: the PCI device; not accessed once @drm is unplugged
  * @regs_base: bus address of BAR0, for mappings of doorbells
- * @reset_lock: held exclusively to change @link_gone, @link_retry, @stopped, @gone and @held
+ * @reset_lock: held exclusively to change @link_gone, @link_retry, @quiescing, @stopped, @gone and
+ *              @held
  * @chip: registers, identity, admin commands
  * @mailbox: connection to the firmware
  * @firmware: its state
@@ -174,6 +175,8 @@ struct sidra_watch_busy {
  * @link_gone: the chip does not answer, and every context was lost for it
  * @link_seen: jiffies at which the chip answered a call
  * @link_retry: jiffies before which a chip that answers but is not ready is not reset again
+ * @quiescing: a suspend has waited for the queues, and stops the device next: no more packets are
+ *             published
  * @stopped: the driver must not access the chip, until it is resumed if ever
  * @gone: stopped for good: remove() has begun, and every call that fails returns -ENODEV
  * @held: stopped temporarily, by a bus reset or a suspend: calls wait
@@ -210,6 +213,7 @@ struct sidra_device {
 	bool link_gone;
 	unsigned long link_seen;
 	unsigned long link_retry;
+	bool quiescing;
 	bool stopped;
 	bool gone;
 	bool held;

@@ -167,22 +167,27 @@ void sidra_recovery_stop(struct sidra_device *sdev)
 
 /* ---- Stop, suspend and resume ---- */
 
-/* Stops all access to the chip, and resets it. Returns whether it became ready. */
-static bool sidra_recovery_stop_chip(struct sidra_device *sdev)
+static void sidra_recovery_hold_submits(struct sidra_device *sdev)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
 	u32 slot;
 
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot])
+			xa_for_each(&sdev->ctxs[slot]->queues, number, queue)
+				sidra_submit_hold(queue);
+}
+
+/* Stops all access to the chip, and resets it. Returns whether it became ready. */
+static bool sidra_recovery_stop_chip(struct sidra_device *sdev)
+{
 	lockdep_assert_held_write(&sdev->reset_lock);
 	sidra_recovery_revoke_all(sdev);
 	sidra_map_show_local(sdev, false);
 	guard(mutex)(&sdev->master_lock);
 	sidra_irq_hold(sdev);
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
-		if (sdev->ctxs[slot])
-			xa_for_each(&sdev->ctxs[slot]->queues, number, queue)
-				sidra_submit_hold(queue);
+	sidra_recovery_hold_submits(sdev);
 	return sidra_reset_chip(sdev);
 }
 
@@ -203,10 +208,18 @@ static bool sidra_recovery_all_drained(struct sidra_device *sdev)
 	return true;
 }
 
+static void sidra_recovery_await_drained(struct sidra_device *sdev, unsigned long end)
+{
+	while (!sidra_recovery_all_drained(sdev) && time_before(jiffies, end) &&
+	       sidra_chip_answers(sdev))
+		usleep_range(200, 1000);
+}
+
 /*
  * Waits until queues are drained. Tasks are frozen, so none adds packets; one may have been frozen
- * before it rang the doorbell, so this rings all of them. At the end the device is quiesced: a
- * queue that just reads its write index or a semaphore would fault without bus mastering.
+ * before it rang the doorbell, so this rings all of them. Jobs whose in-fences signal are published
+ * meanwhile, but not after the last look at the queues. At the end the device is quiesced: a queue
+ * that just reads its write index or a semaphore would fault without bus mastering.
  */
 static void sidra_recovery_drain(struct sidra_device *sdev)
 {
@@ -216,9 +229,10 @@ static void sidra_recovery_drain(struct sidra_device *sdev)
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
 		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
 			sidra_queue_ring_all(sdev->ctxs[slot]);
-	while (!sidra_recovery_all_drained(sdev) && time_before(jiffies, end) &&
-	       sidra_chip_answers(sdev))
-		usleep_range(200, 1000);
+	sidra_recovery_await_drained(sdev, end);
+	WRITE_ONCE(sdev->quiescing, true);
+	sidra_recovery_hold_submits(sdev);
+	sidra_recovery_await_drained(sdev, end);
 	/* If it fails, the check after the reset finds out */
 	guard(mutex)(&sdev->chip.admin_lock);
 	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);
@@ -234,6 +248,7 @@ void sidra_suspend_device(struct sidra_device *sdev)
 	if (!sdev->stopped && !sdev->link_gone)
 		sidra_recovery_drain(sdev);
 	back = sidra_recovery_stop_chip(sdev);
+	WRITE_ONCE(sdev->quiescing, false);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx = sdev->ctxs[slot];
 

@@ -174,7 +174,7 @@ static void sidra_submit_publish(struct sidra_queue *queue)
 
 	lockdep_assert_held(&queue->submit_lock);
 	/* The chip may have been stopped or removed. */
-	if (!queue->index || READ_ONCE(queue->sdev->stopped) ||
+	if (!queue->index || READ_ONCE(queue->sdev->quiescing) || READ_ONCE(queue->sdev->stopped) ||
 	    sidra_timeline_stopped(&queue->timeline))
 		return;
 	list_for_each_entry_safe(job, next, &queue->jobs, link) {
@@ -505,7 +505,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 
 void sidra_submit_hold(struct sidra_queue *queue)
 {
-	/* Whoever did not yet see that the device stopped has released it */
+	/* Whoever did not yet see that has released it */
 	guard(spinlock)(&queue->submit_lock);
 }
 

@@ -27,7 +27,8 @@ bool sidra_submit_late(struct sidra_queue *queue);
  */
 u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired);
 /*
- * The device has stopped. On return nobody rings the queue's doorbell until sidra_submit_resume().
+ * The device has stopped, or is about to. On return nobody publishes packets of the queue until
+ * sidra_submit_resume().
  */
 void sidra_submit_hold(struct sidra_queue *queue);
 /* Restarts the time limits of jobs, and publishes packets that became ready meanwhile. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests of kernel queues, without a chip that reads the ring; included by sidra_submit.c. */
 #include <linux/anon_inodes.h>
+#include <linux/delay.h>
 #include <linux/sched/signal.h>
 
 #include "sidra_fake.h"
@@ -335,6 +336,63 @@ static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench->queue->reserved, 0);
 }
 
+/* A fence that signals when a suspend has found the queues empty, and lets the chip quiesce. */
+struct late_fence {
+	struct work_struct work;
+	struct bench *bench;
+	struct dma_fence *fence;
+};
+
+static void signal_at_quiesce(struct work_struct *work)
+{
+	struct late_fence *late = container_of(work, struct late_fence, work);
+	void __iomem *regs = late->bench->sdev->chip.regs;
+	u32 command = 0, i;
+
+	for (i = 0; i < 10000 && (command & 0xff) != SIDRA_ADMIN_QUIESCE_DEVICE; i++) {
+		usleep_range(100, 200);
+		command = readl(regs + SIDRA_REG_ADMIN_CMD);
+	}
+	dma_fence_signal(late->fence);
+	flush_work(&late->bench->queue->publish_work);
+	writel((command & 0xffff0000) | SIDRA_ADMIN_OK, regs + SIDRA_REG_ADMIN_STATUS);
+}
+
+static void submit_publishes_nothing_while_the_chip_quiesces(struct kunit *test)
+{
+	struct late_fence *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
+	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct bench *bench = start(test);
+	struct sidra_job *job;
+
+	KUNIT_ASSERT_TRUE(test, late && ctx);
+	ctx->sdev = bench->sdev;
+	ctx->slot = bench->queue->slot;
+	ctx->queue_table = kunit_kzalloc(test, sizeof(*ctx->queue_table), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ctx->queue_table);
+	xa_init(&ctx->queues);
+	xa_store(&ctx->queues, 0, bench->queue, GFP_KERNEL);
+	bench->sdev->ctxs[ctx->slot] = ctx;
+	late->bench = bench;
+	late->fence = foreign_fence(test);
+	job = submit_after(test, bench, dma_fence_get(late->fence), 3, 0);
+	INIT_WORK(&late->work, signal_at_quiesce);
+	queue_work(bench->sdev->wq, &late->work);
+	scoped_guard(rwsem_write, &bench->sdev->reset_lock)
+		sidra_suspend_device(bench->sdev);
+	flush_work(&late->work);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(late->fence), 1);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 0);
+	KUNIT_EXPECT_FALSE_MSG(test, ctx->lost, "its queues were empty");
+	bench->sdev->stopped = false;
+	sidra_submit_resume(bench->queue);
+	flush_workqueue(bench->sdev->fence_wq);
+	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
+	bench->sdev->ctxs[ctx->slot] = NULL;
+	dma_fence_put(&job->fence);
+	dma_fence_put(late->fence);
+}
+
 /* Another SUBMIT, which has the lock until the test has its result, or has waited for too long. */
 struct long_submit {
 	struct work_struct work;
@@ -385,6 +443,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_after_a_reset_can_retire),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
+	KUNIT_CASE(submit_publishes_nothing_while_the_chip_quiesces),
 	KUNIT_CASE(submit_that_waits_for_another_can_be_killed),
 	{}
 };
