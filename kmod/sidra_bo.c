@@ -245,7 +245,7 @@ static void sidra_bo_free(struct drm_gem_object *obj)
 		dma_buf_put(exporter);
 }
 
-/* Drops the bindings that were made with the handle that is being closed. */
+/* A handle is being closed: drops all bindings of the buffer in the file's address spaces. */
 static void sidra_bo_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;

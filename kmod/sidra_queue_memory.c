@@ -81,7 +81,7 @@ void sidra_queue_unmap_memory(struct sidra_queue *queue)
 }
 
 /* Not in sidra_queue_release(), whose caller may hold a spinlock, which vfree() must not. */
-static void sidra_queue_free(struct rcu_head *rcu)
+static void sidra_queue_memory_free(struct rcu_head *rcu)
 {
 	struct sidra_queue *queue = container_of(rcu, struct sidra_queue, rcu);
 
@@ -99,7 +99,7 @@ void sidra_queue_release(struct kref *ref)
 		put_page(queue->pages[i]);
 	if (queue->state_page)
 		put_page(queue->state_page);
-	call_rcu(&queue->rcu, sidra_queue_free);
+	call_rcu(&queue->rcu, sidra_queue_memory_free);
 }
 
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)

@@ -33,7 +33,7 @@ static struct sidra_vm *sidra_vm_create(struct sidra_device *sdev)
 }
 
 /* The chip has acknowledged that it no longer uses the pages: this may free them. */
-static void sidra_binding_free(struct sidra_vm *vm, struct sidra_binding *binding)
+static void sidra_vm_free_binding(struct sidra_vm *vm, struct sidra_binding *binding)
 {
 	struct sidra_bo *bo = to_sidra_bo(binding->obj);
 
@@ -49,7 +49,7 @@ void sidra_binding_drop(struct sidra_vm *vm, struct sidra_binding *binding)
 	lockdep_assert_held(&vm->lock);
 	sidra_mmu_clear(vm, binding->va, binding->size);
 	sidra_mmu_quiesce(vm, binding->va, binding->size);
-	sidra_binding_free(vm, binding);
+	sidra_vm_free_binding(vm, binding);
 }
 
 /*
@@ -77,7 +77,7 @@ static void sidra_vm_drop_bindings(struct sidra_vm *vm, const struct drm_gem_obj
 	xa_for_each(&vm->bindings, page, binding) {
 		cond_resched();
 		if (!obj || binding->obj == obj)
-			sidra_binding_free(vm, binding);
+			sidra_vm_free_binding(vm, binding);
 	}
 }
 
