@@ -260,6 +260,15 @@ static struct dma_buf *sidra_bo_no_export(struct drm_gem_object *obj, int flags)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
+/*
+ * No call tells the offset of an import, but it can be guessed. The removal of the device detaches
+ * it from its exporter, and then it would be taken for a buffer with pages of its own.
+ */
+static int sidra_bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	return obj->filp ? drm_gem_shmem_object_mmap(obj, vma) : -EINVAL;
+}
+
 static const struct drm_gem_object_funcs host_funcs = {
 	.free = sidra_bo_free,
 	.close = sidra_bo_close,
@@ -269,7 +278,7 @@ static const struct drm_gem_object_funcs host_funcs = {
 	.get_sg_table = drm_gem_shmem_object_get_sg_table,
 	.vmap = drm_gem_shmem_object_vmap,
 	.vunmap = drm_gem_shmem_object_vunmap,
-	.mmap = drm_gem_shmem_object_mmap,
+	.mmap = sidra_bo_mmap,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };
 

@@ -18,8 +18,19 @@ static void bo_maps_nothing_for_an_unplugged_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(imported), -ENODEV);
 }
 
+/* An import that was detached has neither an exporter nor pages. */
+static void bo_without_pages_is_not_mapped(struct kunit *test)
+{
+	struct vm_area_struct *vma = kunit_kzalloc(test, sizeof(*vma), GFP_KERNEL);
+	struct sidra_bo *bo = kunit_kzalloc(test, sizeof(*bo), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, vma && bo);
+	KUNIT_EXPECT_EQ(test, host_funcs.mmap(&bo->base.base, vma), -EINVAL);
+}
+
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_maps_nothing_for_an_unplugged_device),
+	KUNIT_CASE(bo_without_pages_is_not_mapped),
 	{}
 };
 
