@@ -183,6 +183,9 @@ std::vector<VectorCase> vector_cases() {
     for (int i = 0; i < 62; i++) slow.push_back({SIDRA_VECTOR_OP_ERF, 0, v0, 0, v0, 0, 0, 0, {}});
     slow.push_back(store);
     const std::vector<I> fast = {load, store}, reduction = {load, store, sum};
+    // SIDRA_VECTOR_COST_ELEMENTS for each instruction.
+    std::vector<I> costliest(SIDRA_VECTOR_INSTRUCTIONS_MAX - 1, load);
+    costliest.push_back(store);
     std::vector<VectorCase> cases;
     cases.push_back(
         {"many elements", fast, {operand(0, 4, 4, F32, false), operand(kHalf, 4, 4, F32, true)}, {1, 1, 1, 1u << 30}});
@@ -202,11 +205,16 @@ std::vector<VectorCase> vector_cases() {
                      reduction,
                      {operand(0, 4, 4, F32, false), operand(kHalf, 1u << 21, 4, F32, true)},
                      {1, 1, 64, 1u << 19}});
+    for (const uint32_t cols : {1u, 1024u, 1025u, 4096u, 1u << 20})
+        cases.push_back({"costliest columns",
+                         costliest,
+                         {operand(0, 8, 8, F32, false), operand(kHalf, 8, 8, F32, true)},
+                         {1, 1, 1, cols}});
     // Eight instructions for each column: SIDRA_VECTOR_ROW_COST_MAX.
-    std::vector<I> costliest = reduction;
-    costliest.insert(costliest.end(), 5, sum);
+    std::vector<I> costliest_row = reduction;
+    costliest_row.insert(costliest_row.end(), 5, sum);
     cases.push_back({"costliest row",
-                     costliest,
+                     costliest_row,
                      {operand(0, 4, 4, F32, false), operand(kHalf, 1u << 21, 4, F32, true)},
                      {1, 1, 64, SIDRA_VECTOR_ROW_COST_MAX / 8}});
     cases.push_back({"reduction of columns",

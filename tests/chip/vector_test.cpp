@@ -298,6 +298,42 @@ TEST_P(Vector, DequantisationIsTheReference) {
     EXPECT_GT(compared, 20u / kStep) << "the test has looked at nothing";
 }
 
+// Columns that cost so much that a unit has fewer of them than usual: each one follows a chain of indices.
+TEST_P(Vector, CostlyColumnsAreTheReference) {
+    constexpr uint64_t kBase = 0x10000;
+    constexpr uint32_t kExtent = 1000, kRows = 2;
+    const Host host = GetParam();
+    std::string text = "pass:\nv0 = load_int o0\n";
+    for (int i = 0; i < 18; i++) text += "v0 = gather_int o1, v0\n";
+    const auto code = std::get<program::Code>(program::assemble(text + "store_int o2, v0\n")).instructions;
+    Bench bench(chain_options(host, 4));
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    Random random(8 + host.engine);
+    for (const uint32_t cols : {4000u, 4096u, 9001u}) {
+        Packet packet{code, std::vector<sidra_operand>(3), {1, 1, kRows, cols}, {}, {kBase, {}}};
+        std::vector<int32_t> memory((2 * kRows + 1) * size_t{cols});
+        for (int32_t& value : memory) value = static_cast<int32_t>(random() % kExtent);
+        for (uint32_t n = 0; n < 3; n++) {
+            sidra_operand& o = packet.operands[n];
+            o.type = SIDRA_TYPE_S32;
+            o.stride[3] = 4, o.stride[2] = n == 1 ? 0 : cols * 4;
+            o.addr = kBase + (n == 0 ? 0 : kRows + n - 1) * cols * 4;
+        }
+        packet.operands[1].extent = kExtent;
+        packet.operands[2].flags = SIDRA_OPERAND_WRITE;
+        std::vector<uint8_t> bytes(memory.size() * 4);
+        std::memcpy(bytes.data(), memory.data(), bytes.size());
+        packet.memory = {kBase, std::move(bytes)};
+        Placed placed(context, packet);
+        queue.submit(placed.cmd());
+        bench.run();
+        ASSERT_FALSE(execute(packet.program, packet.operands, packet.size, packet.param, packet.memory).has_value());
+        ASSERT_TRUE(retired(queue)) << cols;
+        ASSERT_EQ("", first_difference(packet.memory.bytes(), placed.memory())) << cols;
+    }
+}
+
 // The chip remembers what it has verified and decoded. Here the same programs come again and again, with operands of
 // other types, strides and extents, and with other operands that are the same array.
 TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {

@@ -9,6 +9,9 @@
 namespace sidra::chip {
 namespace {
 
+// Of all elements of a unit. The costliest programs reach it with fewer columns than units usually have.
+constexpr uint64_t kCostMax = kUnitMax.operations * kVectorCostsPerOperation;
+
 // Makes dimension `inner` of the iteration space, and the dimension outside it, one long dimension, if all operands
 // allow it: dimension `inner` then has it, and the outer one has size 1.
 bool join(VectorPlan& plan, uint32_t outer, uint32_t inner) {
@@ -70,6 +73,7 @@ Fault make(const Env& env, Job& job, Preparation& to) {
         if (load.strided) block = std::min(block, kUnitMax.pieces / 4 / load.strided);
         block = std::min(std::max(block / kVectorBlockCols * kVectorBlockCols, kVectorBlockCols), cols);
     }
+    if (!traits.whole_rows && block * cost > kCostMax) block = kCostMax / cost / 64 * 64;
     const uint64_t group = unit_rows(load, block, cost, rows);
     plan.unit_rows = static_cast<uint32_t>(group);
     plan.unit_cols = static_cast<uint32_t>(block);

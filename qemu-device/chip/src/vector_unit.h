@@ -19,7 +19,7 @@ using Operands = std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX>;
 inline constexpr uint64_t kVectorUnitCost = 1u << 19;  // of all elements of a unit: some 50 us with vectors
 inline constexpr uint64_t kVectorUnitRows = 1024;
 inline constexpr uint64_t kVectorUnitBytes = 4u << 20;   // of the elements of a unit, in all operands
-inline constexpr uint64_t kVectorBlockCols = 4096;       // units have a multiple of so many columns, or all
+inline constexpr uint64_t kVectorBlockCols = 4096;       // units have a multiple of so many columns, all, or fewer
 inline constexpr uint64_t kVectorCostsPerOperation = 4;  // UnitLoad counts elements
 inline constexpr uint64_t kVectorCostsPerNs = 8;         // estimate for slices
 
