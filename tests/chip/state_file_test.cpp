@@ -49,6 +49,7 @@ struct Opened {
               [this](const std::string& line) {
                   std::lock_guard guard(lock);
                   lines += line + "\n";
+                  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
               },
               limits) {
         if (file.empty()) file.replace([](const StateFile::Put&) {});
@@ -68,6 +69,7 @@ struct Opened {
     Contents found;
     std::mutex lock;
     std::string lines;
+    sigset_t blocked{};  // signals of the thread that has reported last
     StateFile file;
 };
 
@@ -562,6 +564,7 @@ TEST_F(StateFileTest, CompactionThatFails) {
             ASSERT_TRUE(put(opened.file, kTag, 1, expected[{kTag, 1}] = payload(1, 4096, round)));
         while (opened.said().empty()) std::this_thread::yield();
         EXPECT_NE(opened.said().find("is in the way"), std::string::npos) << opened.said();
+        EXPECT_EQ(sigismember(&opened.blocked, SIGTERM), 1) << "signals are for the application's threads";
     }
     std::filesystem::remove_all(path_ + ".part");
     EXPECT_EQ(contents(), expected);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The engine of the host's processor as an object.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <set>
@@ -70,6 +71,33 @@ TEST(HostEngine, AThreadGetsTheSameStagingAgain) {
         used.insert(units.last.load());
     }
     EXPECT_EQ(used.size(), 1u) << "what a unit has converted is there for the next one";
+}
+
+// Of the application: its handlers must run on its own threads.
+TEST(HostEngine, HelpersTakeNoSignals) {
+    struct Meeting {
+        const std::thread::id caller = std::this_thread::get_id();
+        std::atomic<bool> helped{false};
+        sigset_t blocked{};
+
+        static void run(void* self, Staging&) {
+            auto& meeting = *static_cast<Meeting*>(self);
+            if (std::this_thread::get_id() == meeting.caller) {
+                while (!meeting.helped.load()) std::this_thread::yield();
+                return;
+            }
+            pthread_sigmask(SIG_BLOCK, nullptr, &meeting.blocked);
+            meeting.helped.store(true);
+        }
+    } meeting;
+    const auto engine = make(SIDRA_CHIP_ENGINE_SCALAR, 2);
+    EXPECT_TRUE(engine->submit({Meeting::run, &meeting, true}, {never, nullptr}));
+    sigset_t own;
+    pthread_sigmask(SIG_BLOCK, nullptr, &own);
+    for (const int signal : {SIGTERM, SIGINT, SIGALRM, SIGUSR1, SIGPROF}) {
+        EXPECT_EQ(sigismember(&meeting.blocked, signal), 1) << signal;
+        EXPECT_EQ(sigismember(&own, signal), 0) << signal;
+    }
 }
 
 TEST(HostEngine, ThereIsNoneWithoutItsInstructions) {

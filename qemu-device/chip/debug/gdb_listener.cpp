@@ -5,8 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +14,8 @@
 #include <charconv>
 #include <cstring>
 #include <system_error>
+
+#include "signals_kept_out.h"
 
 namespace sidra::chip {
 namespace {
@@ -117,17 +117,10 @@ void GdbListener::start() {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) fail_with(errno, place_);
     look_.reset(ends[0]);
     poke_.reset(ends[1]);
-    // This thread must not receive the application's signals.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
+    {
+        const engine::SignalsKeptOut kept_out;
         thread_ = std::thread(&GdbListener::loop, this);
-    } catch (const std::system_error&) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     debugger_.tell([this] { [[maybe_unused]] const ssize_t told = ::write(poke_.get(), "", 1); });
 }
 

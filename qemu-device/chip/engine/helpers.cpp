@@ -3,6 +3,7 @@
 
 #include <exception>
 
+#include "signals_kept_out.h"
 #include "spin.h"
 
 namespace sidra::engine {
@@ -19,10 +20,7 @@ void Helpers::run(void (*task)(void*, bool), void* argument) {
         task(argument, false);
         return;
     }
-    try {
-        while (helpers_.size() + 1 < threads_) helpers_.emplace_back([this] { serve(); });
-    } catch (const std::exception&) {  // out of threads or memory: use the existing helpers
-    }
+    if (helpers_.size() + 1 < threads_) create_helpers();
 
     task_ = task;
     argument_ = argument;
@@ -32,6 +30,14 @@ void Helpers::run(void (*task)(void*, bool), void* argument) {
     // Late helpers find kOpen cleared; wait for those inside.
     state_.fetch_and(~kOpen, std::memory_order_acq_rel);
     while (state_.load(std::memory_order_acquire) != 0) relax();
+}
+
+void Helpers::create_helpers() {
+    const SignalsKeptOut kept_out;
+    try {
+        while (helpers_.size() + 1 < threads_) helpers_.emplace_back([this] { serve(); });
+    } catch (const std::exception&) {  // out of threads or memory: use the existing helpers
+    }
 }
 
 void Helpers::begin_round() {

@@ -26,6 +26,7 @@ class Helpers {
     void run(void (*task)(void*, bool helps), void* argument);
 
    private:
+    void create_helpers();
     void serve();
     void begin_round();
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <exception>
 
+#include "signals_kept_out.h"
+
 namespace sidra::chip {
 namespace {
 
@@ -442,6 +444,7 @@ bool StateFile::sync() {
 void StateFile::compact_soon_locked() {
     if (compacting_ || ending_) return;
     compacting_ = true;
+    const engine::SignalsKeptOut kept_out;
     try {
         if (compactor_.joinable()) compactor_.join();  // it has finished its work
         compactor_ = std::thread([this] { compact(); });
