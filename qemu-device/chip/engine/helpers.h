@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that share the units of one packet. The first parallel job creates them; they sleep while there is no work.
+// Threads that share the units of one packet. The first parallel job creates them, with the floating-point environment
+// of its thread; they sleep while there is no work.
 #ifndef SIDRA_CHIP_ENGINE_HELPERS_H
 #define SIDRA_CHIP_ENGINE_HELPERS_H
 

@@ -6,7 +6,7 @@
 // Ground rules:
 //   IEEE-754 binary32, round to nearest even, gradual underflow; each operation is rounded by itself. fma(a, b, c) is
 //     one operation: a * b + c, rounded once. Engines expect the thread's default floating-point environment (no
-//     flush-to-zero).
+//     flush-to-zero), which the chip sets (float_environment.h).
 //   A NaN in a register has no defined bits. Where bits leave registers (stores, BITS) a NaN is 0x7fc00000.
 //   Horner over c[0..n] in x: p = c[n]; p = fma(p, x, c[i]) for i = n - 1 down to 0.
 //   rne(x): nearest integer, ties to even, saturated to s32; NaN gives 0.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "create.h"
+#include "float_environment.h"
 
 namespace sidra::chip {
 
@@ -111,6 +112,7 @@ constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {
 
 int sidra::chip::create(const sidra_chip_config* config, const sidra_chip_host* host, MakeEngine make,
                         sidra_chip** chip, char* error, size_t error_size) {
+    const engine::FloatEnvironment floats;
     if (!config || !host || !chip) return fail(error, error_size, "config, host and chip are required");
     if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->max64_release || !host->msix ||
         !host->clock_ns || !host->kick || !host->report)

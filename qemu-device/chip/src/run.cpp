@@ -4,6 +4,7 @@
 #include <new>
 
 #include "chip.h"
+#include "float_environment.h"
 #include "slice.h"
 
 namespace sidra::chip {
@@ -98,6 +99,7 @@ bool Chip::may_go_on(const Queue& queue) const {
 }
 
 bool Chip::run(const Lender& lender) {
+    const engine::FloatEnvironment floats;
     if (admin_.step()) return true;  // first, so that an admin command does not wait for a slice
     // A lent thread waits for a queue. On other threads the core comes first; otherwise busy queues would starve it.
     const bool managed = !lender.stop && management_.run(clock_.now_ns());

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "chip.h"
+#include "float_environment.h"
 
 namespace sidra::chip {
 namespace {
@@ -15,6 +16,7 @@ bool is_s32(uint64_t value) {
 }  // namespace
 
 bool Chip::set_knob(uint32_t knob, uint64_t value) {
+    const engine::FloatEnvironment floats;
     switch (knob) {
         case SIDRA_KNOB_DMA_ERROR_AT:
             bus_.error_at.store(value);
