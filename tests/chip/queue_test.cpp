@@ -570,6 +570,28 @@ TEST(QueueAccounting, ProgressMovesWithEachUnit) {
     EXPECT_EQ(queue.state().progress, kUnits + 1) << "its units, and the packet";
 }
 
+// Bus mastering is disabled in the middle of a packet: not even the time that it has taken is told.
+TEST(QueueAccounting, NothingIsStoredWhenTheBusIsGone) {
+    Bench bench({.later = false});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t from = context.alloc(kPage), to = context.alloc(kPage), from_bus = context.space().raw(from).address;
+    const auto state_page = [&] {
+        std::vector<uint8_t> bytes(kPage);
+        bench.bus().read(queue.entry().state, bytes.data(), kPage);
+        return bytes;
+    };
+    std::vector<uint8_t> before;
+    bench.set_dma_hook([&](uint64_t bus) {
+        if (bus != from_bus) return;
+        bench.bus().set_access(Bus::kBase, BenchOptions{}.pages * kPage, Access::kRefused);
+        before = state_page();
+    });
+    queue.submit(copy(to, from, 64));
+    bench.run();
+    EXPECT_EQ(before, state_page());
+}
+
 TEST(QueueEntry, BecomesValidWhileItIsRead) {
     // The driver writes the fields before the flags: a reader that reads the flags last may have the fields of the
     // previous entry.

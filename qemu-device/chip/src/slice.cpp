@@ -116,7 +116,7 @@ void Slice::show_engine_time() {
     for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) {
         if (engine_ns_[i] == 0) continue;
         queue_.engine_ns[i] += engine_ns_[i];
-        __atomic_store_n(&state_->engine_ns[i], queue_.engine_ns[i], __ATOMIC_RELAXED);
+        if (state_) __atomic_store_n(&state_->engine_ns[i], queue_.engine_ns[i], __ATOMIC_RELAXED);
         engine_ns_[i] = 0;
     }
 }
@@ -139,6 +139,7 @@ bool Slice::open() {
 
 // Stops a queue whose state page is not accessible, so that the fault cannot be reported there.
 Slice::Step Slice::stop_untold() {
+    state_ = nullptr;  // it may still be mapped
     queue_.faulted.store(true);
     queue_.stage = Queue::Stage::kFetch;
     end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
