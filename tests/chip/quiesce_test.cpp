@@ -65,6 +65,23 @@ TEST(Quiesce, ScopesNest) {
     EXPECT_TRUE(retired(queue));
 }
 
+TEST(Quiesce, AResumedQueueDoesNotRunBeforeItSaysSo) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    queue.submit(nop());
+    bench.run();
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, context.index(), queue.index()), kOk);
+    bench.bus().set_access(queue.entry().state, kPage, Access::kRefused);
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_QUEUE, context.index(), queue.index()), kOk);
+    bench.run();
+    EXPECT_EQ(queue.run_state(), uint32_t{SIDRA_QUEUE_STOPPED});
+    bench.bus().set_access(queue.entry().state, kPage, Access::kOpen);
+    queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
 TEST(Quiesce, AQueueStopsInsideItsPacketAndGoesOnThere) {
     Bench bench({.pages = 16384});
     Context& context = bench.context();

@@ -39,7 +39,6 @@ bool Loader::load_entry(Context& context) {
 
 bool Loader::load_entry(Queue& queue) {
     const bool loaded = queue.loaded.load(std::memory_order_relaxed);
-    queue.recheck.store(false, std::memory_order_relaxed);  // it is set again only while no thread runs the queue
     sidra_hw_queue entry;
     if (!load_entry(queue.context) || !read_entry(queue.context, queue.id, &entry)) {
         if (loaded) unload(queue);
@@ -69,6 +68,7 @@ bool Loader::load_entry(Queue& queue) {
         if (!same) loaded_queues_.fetch_sub(1);
         return false;
     }
+    queue.recheck.store(false, std::memory_order_relaxed);  // it is set only while no thread runs the queue
     queue.loaded.store(true, std::memory_order_release);
     return true;
 }
