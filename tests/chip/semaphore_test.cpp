@@ -187,6 +187,36 @@ TEST(Semaphore, AWordWhosePageGoesAwayIsNeverTheNextOne) {
         }
 }
 
+// QUIESCE_RANGE completes, and the driver maps another page, after a doorbell has woken the queue, and before the queue
+// has found the word.
+TEST(Semaphore, AWordWhosePageGoesAwayWhileItIsReadIsNeverTheNextOne) {
+    for (const uint64_t next : {uint64_t{1}, uint64_t{0}}) {
+        Two t;
+        t.a.submit(sem_wait(t.word, 1));
+        t.bench.run();
+        ASSERT_TRUE(parked(t.a));
+        const uint64_t page = t.word & ~(kPage - 1), root_entry = t.context.space().entry(page, 2);
+        t.context.space().set(page, 0, 0);
+        ASSERT_TRUE(sidra_chip_set_knob(t.bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 1));
+        const uint32_t tag = t.bench.start_admin(SIDRA_ADMIN_QUIESCE_RANGE, t.context.index(), page, kPage);
+        t.bench.run();  // it has begun
+        bool reads = false;
+        t.bench.set_dma_hook([&](uint64_t bus) {
+            if (reads || bus != root_entry) return;
+            reads = true;
+            ASSERT_TRUE(sidra_chip_set_knob(t.bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 0));
+            ASSERT_TRUE(sidra_chip_run(t.bench.chip()));
+            ASSERT_EQ(t.bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_OK | tag << 16);
+            t.context.map(page, t.bench.bus().alloc_page());
+            t.context.store64(t.word, next);
+        });
+        t.a.doorbell();
+        t.bench.run();
+        EXPECT_TRUE(reads);
+        expect_unmapped(t.a, t.word);
+    }
+}
+
 TEST(Semaphore, StoppedItStillWaitsAndResetItDoesNot) {
     for (const auto& [command, waits] :
          {std::pair{SIDRA_ADMIN_QUIESCE_QUEUE, 1u}, std::pair{SIDRA_ADMIN_QUIESCE_CONTEXT, 1u},

@@ -432,10 +432,9 @@ Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Add
 
 Slice::Step Slice::semaphore_wait() {
     const sidra_cmd_sem& wait = cmd().sem;
-    if (queue_.stage == Queue::Stage::kWait) {  // woken by the word or by the doorbell
-        const bool unmapped = queue_.word.load() & Queue::kUnmapped;
+    const bool woken = queue_.stage == Queue::Stage::kWait;  // by the word or by the doorbell
+    if (woken) {
         parked_leave();
-        if (unmapped) return fault({SIDRA_FAULT_TRANSLATION, wait.addr});
     } else {
         if (kernel()) return fault({SIDRA_FAULT_NOT_ALLOWED});
         const bool peer = wait.hdr.flags & SIDRA_CMD_SEM_QUEUE;
@@ -448,23 +447,23 @@ Slice::Step Slice::semaphore_wait() {
     }
     bool satisfied = false;
     Address key{};
-    if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) return fault(f);
-    if (!satisfied) {
+    Fault f = semaphore_satisfied(wait, &satisfied, &key);
+    if (!f && !satisfied) {
         chip_.parked.enter(key, &queue_, queue_.epoch);
         queue_.park_key = key;
         queue_.parked = true;
-        if (!(wait.hdr.flags & SIDRA_CMD_SEM_QUEUE)) queue_.word.store(wait.addr);
-        if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) {
-            parked_leave();
-            return fault(f);
-        }
-        if (!satisfied) {
+        if (!woken && !(wait.hdr.flags & SIDRA_CMD_SEM_QUEUE)) queue_.word.store(wait.addr);
+        f = semaphore_satisfied(wait, &satisfied, &key);
+        if (!f && !satisfied && !(queue_.word.load() & Queue::kUnmapped)) {
             queue_.stage = Queue::Stage::kWait;
             __atomic_store_n(&state_->parked, 1u, __ATOMIC_RELAXED);
             return Step::kParked;
         }
         parked_leave();
     }
+    // QUIESCE_RANGE has found the word until now. So if it was read from the next page at that address, this shows.
+    if (queue_.word.exchange(Queue::kNoWord) & Queue::kUnmapped) return fault({SIDRA_FAULT_TRANSLATION, wait.addr});
+    if (f) return fault(f);
     queue_.stage = Queue::Stage::kFetch;
     if (chip_.trace) [[unlikely]]
         chip_.trace->wait(traced(), key);
@@ -476,7 +475,6 @@ Slice::Step Slice::semaphore_wait() {
 void Slice::parked_leave() {
     chip_.parked.leave(queue_.park_key, &queue_);
     queue_.parked = false;
-    queue_.word.store(Queue::kNoWord);
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
 }
 
