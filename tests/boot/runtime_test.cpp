@@ -64,7 +64,8 @@ class Runtime : public testing::Test {
         mailbox.doorbell++;
     }
     void ring() {
-        machine.unit.ring(mailbox);
+        machine.unit.write_mailbox(mailbox);
+        machine.unit.ring();
         do pass(1);
         while (!machine.unit.core().state().waiting && machine.unit.panic() == 0);
     }
@@ -398,7 +399,8 @@ TEST_F(Runtime, RandomMessages) {
         if (random() % 2 != 0) request.payload = kData + random() % 100;
         if (random() % 2 != 0) request.length %= 40'000;
         post(request);
-        machine.unit.ring(mailbox);
+        machine.unit.write_mailbox(mailbox);
+        machine.unit.ring();
         pass(request.opcode == SIDRA_MAILBOX_FW_DATA ? 600 : 5);
         ASSERT_TRUE(replied()) << i;
         const sidra_mailbox_msg reply = take();
@@ -423,7 +425,8 @@ TEST_F(Runtime, ACampaignOutlivesResets) {
     machine.unit.sequencer().connect(kXbars, work, [](const management::Policy&) { return true; });
     const sidra_mailbox_msg begun = message(SIDRA_MAILBOX_ISPP_REFRESH, {uint64_t{kXbars} << 32, 20'000});
     post(begun);
-    machine.unit.ring(mailbox);
+    machine.unit.write_mailbox(mailbox);
+    machine.unit.ring();
     for (int i = 0; i < 1000 && !replied(); i++) machine.unit.run(machine.unit.cycle() + 1000, 1000);
     ASSERT_EQ(take().status, SIDRA_MAILBOX_ACCEPTED);
     std::mt19937 random(7);

@@ -342,6 +342,32 @@ TEST_F(Firmware, ResetStartsItAnew) {
     EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
 }
 
+// A write of one register meanwhile does not bring the others back.
+TEST_F(Firmware, ResetForgetsTheMailboxWhateverIsWrittenMeanwhile) {
+    std::atomic<bool> stop{false};
+    std::atomic<uint32_t> writes{0};
+    const auto write = [this](uint64_t offset, uint64_t value, unsigned size) {
+        sidra_chip_mmio_write(bench.chip(), offset, value, size);
+    };
+    std::thread other([&] {
+        for (; !stop.load(); writes++) write(SIDRA_REG_MAILBOX_REPLY_READ, 1, 4);
+    });
+    for (unsigned round = 0; round < rounds(2000) && !HasFailure(); round++) {
+        write(SIDRA_REG_MAILBOX_REQUEST, requests, 8);
+        write(SIDRA_REG_MAILBOX_REPLY, replies, 8);
+        write(SIDRA_REG_MAILBOX_ENTRIES, kEntries, 4);
+        write(SIDRA_REG_MAILBOX_DOORBELL, 1, 4);
+        sidra_chip_reset(bench.chip());
+        for (const uint32_t seen = writes.load(); writes.load() - seen < 2;) std::this_thread::yield();
+        for (const uint64_t offset :
+             {SIDRA_REG_MAILBOX_REQUEST, SIDRA_REG_MAILBOX_REQUEST + 4, SIDRA_REG_MAILBOX_REPLY,
+              SIDRA_REG_MAILBOX_REPLY + 4, SIDRA_REG_MAILBOX_ENTRIES, SIDRA_REG_MAILBOX_DOORBELL})
+            EXPECT_EQ(sidra_chip_mmio_read(bench.chip(), offset, 4), 0u) << std::hex << offset;
+    }
+    stop.store(true);
+    other.join();
+}
+
 TEST_F(Firmware, AQuiescedDeviceLeavesTheMailboxAlone) {
     boot();
     open();

@@ -198,7 +198,7 @@ TEST(Mailbox, TheBellWakesTheCore) {
     bench.unit.write_mailbox(registers);
     bench.unit.run(bench.unit.cycle() + 10);
     EXPECT_TRUE(bench.state().waiting) << "nobody rang";
-    bench.unit.ring(registers);
+    bench.unit.ring();
     bench.unit.run(bench.unit.cycle() + 10);
     EXPECT_TRUE(bench.state().mip & kExternalInterrupt);
     EXPECT_EQ(bench.get(SIDRA_MGMT_IRQ_PENDING), SIDRA_MGMT_IRQ_MAILBOX);
@@ -218,7 +218,8 @@ TEST(Mailbox, TheBellWakesTheCore) {
 
 TEST(Mailbox, AResetForgetsIt) {
     Bench bench;
-    bench.unit.ring({1, 2, 3, 4, 5});
+    bench.unit.write_mailbox({1, 2, 3, 4, 5});
+    bench.unit.ring();
     bench.unit.restart(SIDRA_BOOT_RESET);
     EXPECT_EQ(bench.get(SIDRA_MGMT_IRQ_PENDING), 0u);
     EXPECT_EQ(bench.get(SIDRA_MGMT_MAILBOX_REQUEST), 0u);

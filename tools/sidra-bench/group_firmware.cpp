@@ -62,7 +62,8 @@ class BusyCore final : private management::Surroundings {
         for (; slices > 0; --slices) {
             mailbox_.doorbell = unit_.reply_index() + kEntries;
             mailbox_.reply_read = unit_.reply_index();
-            unit_.ring(mailbox_);
+            unit_.write_mailbox(mailbox_);
+            unit_.ring();
             unit_.run(unit_.cycle() + management::Unit::kSlice);
         }
     }

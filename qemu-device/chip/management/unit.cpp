@@ -69,20 +69,13 @@ void Unit::raise_security_version(uint32_t least) { security_version_ = std::max
 // ---- The host's side ----
 
 void Unit::write_mailbox(const MailboxRegisters& registers) {
-    mailbox_request_ = registers.request;
-    mailbox_reply_ = registers.reply;
-    mailbox_entries_ = registers.entries;
-    mailbox_doorbell_ = registers.doorbell;
-    mailbox_reply_read_ = registers.reply_read;
-}
-
-MailboxRegisters Unit::mailbox() const {
-    return {mailbox_request_, mailbox_reply_, mailbox_entries_, mailbox_doorbell_, mailbox_reply_read_};
-}
-
-void Unit::ring(const MailboxRegisters& registers) {
-    write_mailbox(registers);
-    rung_ = true;
+    write_mailbox(MailboxWord::kRequest, static_cast<uint32_t>(registers.request));
+    write_mailbox(MailboxWord::kRequestHigh, high(registers.request));
+    write_mailbox(MailboxWord::kReply, static_cast<uint32_t>(registers.reply));
+    write_mailbox(MailboxWord::kReplyHigh, high(registers.reply));
+    write_mailbox(MailboxWord::kEntries, registers.entries);
+    write_mailbox(MailboxWord::kDoorbell, registers.doorbell);
+    write_mailbox(MailboxWord::kReplyRead, registers.reply_read);
 }
 
 // ---- Saving ----
@@ -95,11 +88,11 @@ Unit::Saved Unit::save() const {
     Saved s{};
     s.core = core_.state();
     s.registers = registers_;
-    s.mailbox_request = mailbox_request_;
-    s.mailbox_reply = mailbox_reply_;
-    s.mailbox_entries = mailbox_entries_;
-    s.mailbox_doorbell = mailbox_doorbell_;
-    s.mailbox_reply_read = mailbox_reply_read_;
+    s.mailbox_request = mailbox(MailboxWord::kRequest) | uint64_t{mailbox(MailboxWord::kRequestHigh)} << 32;
+    s.mailbox_reply = mailbox(MailboxWord::kReply) | uint64_t{mailbox(MailboxWord::kReplyHigh)} << 32;
+    s.mailbox_entries = mailbox(MailboxWord::kEntries);
+    s.mailbox_doorbell = mailbox(MailboxWord::kDoorbell);
+    s.mailbox_reply_read = mailbox(MailboxWord::kReplyRead);
     s.reply_index = reply_index_;
     s.reason = reason_;
     s.stage = stage_;
@@ -311,25 +304,25 @@ bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
             *value = static_cast<uint32_t>(registers_.watchdog_period);
             return true;
         case SIDRA_MGMT_MAILBOX_REQUEST:
-            *value = static_cast<uint32_t>(mailbox_request_);
+            *value = mailbox(MailboxWord::kRequest);
             return true;
         case SIDRA_MGMT_MAILBOX_REQUEST_HIGH:
-            *value = high(mailbox_request_);
+            *value = mailbox(MailboxWord::kRequestHigh);
             return true;
         case SIDRA_MGMT_MAILBOX_REPLY:
-            *value = static_cast<uint32_t>(mailbox_reply_);
+            *value = mailbox(MailboxWord::kReply);
             return true;
         case SIDRA_MGMT_MAILBOX_REPLY_HIGH:
-            *value = high(mailbox_reply_);
+            *value = mailbox(MailboxWord::kReplyHigh);
             return true;
         case SIDRA_MGMT_MAILBOX_ENTRIES:
-            *value = mailbox_entries_;
+            *value = mailbox(MailboxWord::kEntries);
             return true;
         case SIDRA_MGMT_MAILBOX_DOORBELL:
-            *value = mailbox_doorbell_;
+            *value = mailbox(MailboxWord::kDoorbell);
             return true;
         case SIDRA_MGMT_MAILBOX_REPLY_READ:
-            *value = mailbox_reply_read_;
+            *value = mailbox(MailboxWord::kReplyRead);
             return true;
         case SIDRA_MGMT_MAILBOX_REPLY_INDEX:
             *value = reply_index_;

@@ -4,6 +4,7 @@
 #ifndef SIDRA_MANAGEMENT_UNIT_H
 #define SIDRA_MANAGEMENT_UNIT_H
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -33,7 +34,8 @@ class Surroundings {
     ~Surroundings() = default;
 };
 
-// The values that the host writes to the mailbox registers.
+// The mailbox registers that the host writes, in words, and their values.
+enum class MailboxWord : uint8_t { kRequest, kRequestHigh, kReply, kReplyHigh, kEntries, kDoorbell, kReplyRead };
 struct MailboxRegisters {
     uint64_t request, reply;
     uint32_t entries, doorbell, reply_read;
@@ -73,9 +75,10 @@ class Unit final : core::Bus {
     void step();
 
     // Any thread. The chip calls run() afterwards.
-    void ring(const MailboxRegisters& registers);  // the host wrote its doorbell
+    void ring() { rung_ = true; }  // the host wrote its doorbell
+    void write_mailbox(MailboxWord word, uint32_t value) { mailbox_[static_cast<size_t>(word)] = value; }
     void write_mailbox(const MailboxRegisters& registers);
-    MailboxRegisters mailbox() const;
+    uint32_t mailbox(MailboxWord word) const { return mailbox_[static_cast<size_t>(word)]; }
     sidra_boot_reason reason() const { return static_cast<sidra_boot_reason>(reason_.load()); }
     sidra_boot_stage stage() const { return static_cast<sidra_boot_stage>(stage_.load()); }
     uint32_t heartbeat() const { return heartbeat_.load(); }
@@ -151,8 +154,7 @@ class Unit final : core::Bus {
     std::atomic<uint32_t> reason_{SIDRA_BOOT_POWER_ON}, stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0},
         reply_index_{0};
     std::atomic<bool> rung_{false};
-    std::atomic<uint64_t> mailbox_request_{0}, mailbox_reply_{0};
-    std::atomic<uint32_t> mailbox_entries_{0}, mailbox_doorbell_{0}, mailbox_reply_read_{0};
+    std::array<std::atomic<uint32_t>, 7> mailbox_{};  // by MailboxWord
 };
 
 struct Unit::Saved {

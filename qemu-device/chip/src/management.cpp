@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "factory/factory.h"
@@ -14,6 +15,30 @@ namespace {
 
 constexpr uint64_t kPauseNs = 50'000;            // pause of a busy core that has caught up with the clock
 constexpr uint64_t kComparatorNs = 100'000'000;  // interval of the thermal comparator, which works without the core
+
+using management::MailboxWord;
+
+// The word of the mailbox that is the register at this offset.
+std::optional<MailboxWord> mailbox_word(uint64_t offset) {
+    switch (offset) {
+        case SIDRA_REG_MAILBOX_REQUEST:
+            return MailboxWord::kRequest;
+        case SIDRA_REG_MAILBOX_REQUEST + 4:
+            return MailboxWord::kRequestHigh;
+        case SIDRA_REG_MAILBOX_REPLY:
+            return MailboxWord::kReply;
+        case SIDRA_REG_MAILBOX_REPLY + 4:
+            return MailboxWord::kReplyHigh;
+        case SIDRA_REG_MAILBOX_ENTRIES:
+            return MailboxWord::kEntries;
+        case SIDRA_REG_MAILBOX_DOORBELL:
+            return MailboxWord::kDoorbell;
+        case SIDRA_REG_MAILBOX_REPLY_READ:
+            return MailboxWord::kReplyRead;
+        default:
+            return std::nullopt;
+    }
+}
 
 }  // namespace
 
@@ -91,7 +116,10 @@ void Management::reset() {
 }
 
 bool Management::read(uint64_t offset, uint32_t* value) const {
-    const management::MailboxRegisters mailbox = unit_.mailbox();
+    if (const auto word = mailbox_word(offset)) {
+        *value = unit_.mailbox(*word);
+        return true;
+    }
     switch (offset) {
         case SIDRA_REG_BOOT_REASON:
             *value = unit_.reason();
@@ -102,66 +130,23 @@ bool Management::read(uint64_t offset, uint32_t* value) const {
         case SIDRA_REG_PANIC:
             *value = unit_.panic();
             return true;
-        case SIDRA_REG_MAILBOX_REQUEST:
-            *value = static_cast<uint32_t>(mailbox.request);
-            return true;
-        case SIDRA_REG_MAILBOX_REQUEST + 4:
-            *value = static_cast<uint32_t>(mailbox.request >> 32);
-            return true;
-        case SIDRA_REG_MAILBOX_REPLY:
-            *value = static_cast<uint32_t>(mailbox.reply);
-            return true;
-        case SIDRA_REG_MAILBOX_REPLY + 4:
-            *value = static_cast<uint32_t>(mailbox.reply >> 32);
-            return true;
-        case SIDRA_REG_MAILBOX_ENTRIES:
-            *value = mailbox.entries;
-            return true;
-        case SIDRA_REG_MAILBOX_DOORBELL:
-            *value = mailbox.doorbell;
-            return true;
         case SIDRA_REG_MAILBOX_REPLY_INDEX:
             *value = unit_.reply_index();
-            return true;
-        case SIDRA_REG_MAILBOX_REPLY_READ:
-            *value = mailbox.reply_read;
             return true;
         default:
             return false;
     }
 }
 
+// Only the word that is written: a restart of the core, on another thread, clears the others.
 bool Management::write(uint64_t offset, uint32_t value) {
-    constexpr uint64_t kLow = 0xffffffff;
-    management::MailboxRegisters mailbox = unit_.mailbox();
-    switch (offset) {
-        case SIDRA_REG_MAILBOX_REQUEST:
-            mailbox.request = (mailbox.request & ~kLow) | value;
-            break;
-        case SIDRA_REG_MAILBOX_REQUEST + 4:
-            mailbox.request = (mailbox.request & kLow) | uint64_t{value} << 32;
-            break;
-        case SIDRA_REG_MAILBOX_REPLY:
-            mailbox.reply = (mailbox.reply & ~kLow) | value;
-            break;
-        case SIDRA_REG_MAILBOX_REPLY + 4:
-            mailbox.reply = (mailbox.reply & kLow) | uint64_t{value} << 32;
-            break;
-        case SIDRA_REG_MAILBOX_ENTRIES:
-            mailbox.entries = value;
-            break;
-        case SIDRA_REG_MAILBOX_REPLY_READ:
-            mailbox.reply_read = value;
-            break;
-        case SIDRA_REG_MAILBOX_DOORBELL:
-            mailbox.doorbell = value;
-            unit_.ring(mailbox);
-            wake();
-            return true;
-        default:
-            return false;
+    const auto word = mailbox_word(offset);
+    if (!word) return false;
+    unit_.write_mailbox(*word, value);
+    if (*word == MailboxWord::kDoorbell) {
+        unit_.ring();
+        wake();
     }
-    unit_.write_mailbox(mailbox);
     return true;
 }
 

@@ -35,8 +35,8 @@ class Management final : private management::Surroundings {
 
     // Access the core's registers (SIDRA_REG_*), 32 bits. Return false for other registers.
     bool read(uint64_t offset, uint32_t* value) const;
-    bool write(uint64_t offset, uint32_t value);  // one thread at a time
-    uint32_t status() const;                      // SIDRA_STATUS_STAGE_MASK, _FIRMWARE_ALIVE, _THROTTLED
+    bool write(uint64_t offset, uint32_t value);
+    uint32_t status() const;  // SIDRA_STATUS_STAGE_MASK, _FIRMWARE_ALIVE, _THROTTLED
     uint32_t clock_level() const { return unit_.power().level(); }
     management::Power::Published published() const;  // invalid while the core does not run
 
