@@ -33,7 +33,10 @@ sidra_chip_host host() {
 
 class AdminQueueAlone : public ::testing::Test, public AdminQueue::Device {
    protected:
-    void finish_reset() override { stops.device.store(false); }
+    void finish_reset() override {
+        stops.device.store(false);
+        if (const auto next = std::exchange(in_the_reset, nullptr)) next();
+    }
     void tell_failure() override {  // before the end of each command
         if (const auto next = std::exchange(at_the_end, nullptr)) next();
     }
@@ -42,7 +45,7 @@ class AdminQueueAlone : public ::testing::Test, public AdminQueue::Device {
         while (queue.any()) ASSERT_TRUE(queue.step());
     }
 
-    std::function<void()> at_the_end;
+    std::function<void()> at_the_end, in_the_reset;
     const sidra_chip_host its_host = host();
     Bus bus{its_host};
     ChipClock clock{its_host};
@@ -117,6 +120,26 @@ TEST_F(AdminQueueAlone, ASavedCommandDoesNotRelyOnSavedStops) {
     step_to_the_end();
     EXPECT_FALSE(stops.stopped(3, 5));
     EXPECT_EQ(result(), uint32_t{SIDRA_ADMIN_OK});
+}
+
+// Whether it is written before the reset has aborted the one that waits, or after.
+TEST_F(AdminQueueAlone, ACommandDuringAResetDoesNotSurviveIt) {
+    const AdminCommand waits{SIDRA_ADMIN_TEST_DMA | 7u << 16, {}}, next{SIDRA_ADMIN_RESUME_DEVICE | 8u << 16, {}};
+    for (const bool waiting : {false, true}) {
+        if (waiting) queue.start(waits);
+        in_the_reset = [&] { queue.start(next); };
+        queue.start_reset();
+        step_to_the_end();
+        EXPECT_EQ(queue.status(), SIDRA_ADMIN_NOT_READY | 8u << 16);
+    }
+    queue.start_reset();
+    queue.start(waits);
+    EXPECT_EQ(queue.status(), SIDRA_ADMIN_NOT_READY | 7u << 16);
+    step_to_the_end();
+    EXPECT_EQ(queue.status(), SIDRA_ADMIN_NOT_READY | 7u << 16);
+    queue.start(next);
+    step_to_the_end();
+    EXPECT_EQ(queue.status(), SIDRA_ADMIN_OK | 8u << 16) << "after the reset";
 }
 
 // A reset does not wait for the erasure of all crossbars.

@@ -24,11 +24,16 @@ bool withheld(const AdminCommand& command, uint32_t knob) {
 
 void AdminQueue::start(const AdminCommand& command) {
     {
-        std::lock_guard guard(lock_);
+        std::unique_lock guard(lock_);
         if (status_ & SIDRA_ADMIN_BUSY) {
             if (replaced_.load() || !replaces(command, command_)) return;
             next_ = command.word;  // the thread that executes the old command takes it over
             replaced_.store(true);
+        } else if (reset_.load()) {
+            status_ = command.tag() | SIDRA_ADMIN_NOT_READY;
+            guard.unlock();
+            interrupts_.raise_for(SIDRA_INT_ADMIN);
+            return;
         } else {
             command_ = command;
             begun_ = false;
@@ -41,7 +46,10 @@ void AdminQueue::start(const AdminCommand& command) {
 }
 
 void AdminQueue::start_reset() {
-    reset_.store(true);
+    {
+        std::lock_guard guard(lock_);
+        reset_.store(true);
+    }
     wakeups_.kick();
 }
 
@@ -149,7 +157,7 @@ bool AdminQueue::step_now() {
 }
 
 void AdminQueue::reset() {
-    reset_.store(true);
+    start_reset();
     while (reset_.load()) {
         blocked_.store(false);
         if (!step()) engine::relax();

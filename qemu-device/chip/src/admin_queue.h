@@ -89,9 +89,9 @@ class AdminQueue {
     std::atomic<bool> blocked_{false};  // cannot progress until a claim ends or a knob changes
     std::atomic<uint64_t> pokes_{0};    // changes when that may have happened
     std::atomic<bool> pending_{false};  // a command waits or is in progress
-    std::atomic<bool> reset_{false};    // a device reset waits or is in progress
+    std::atomic<bool> reset_{false};    // a device reset waits or is in progress; set under lock_
 
-    // Of the owner; while no command is pending, of start().
+    // Of the owner; while neither a command nor a reset is pending, of start().
     AdminCommand command_;
     bool begun_ = false;
     bool again_ = false;  // it has begun before the chip was saved: it begins again, and so relies on no saved stop
