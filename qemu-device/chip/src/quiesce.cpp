@@ -100,6 +100,8 @@ void Quiesce::finish(const AdminCommand& command) {
         case SIDRA_ADMIN_RESET_CONTEXT:
             reset(command);
             if (context) drop(*context);
+            for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++)
+                parts_.stops.queue[slot(command.context(), q)].store(0);
             parts_.stops.context[command.context()].fetch_and(static_cast<uint8_t>(~Stops::kAsked));
             return;
         default:  // RESUME
