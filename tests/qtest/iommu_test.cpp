@@ -127,6 +127,42 @@ TEST_F(Iommu, ResetsOfTwoCardsAtOnce) {
     machine->qmp(R"({"execute": "stop"})");
 }
 
+// A CPU resets the bus of a card whose link is lost, and which loses no reset with it.
+TEST_F(Iommu, ResetsWhatTheLinkDoesNotReach) {
+    constexpr uint64_t kWhere = 0x1000;  // the configuration address of Bridge Control
+    constexpr uint64_t kDone = 0x1004;   // not 0 when the CPU has done it
+    // clang-format off
+    const Bios bios({
+        0x66, 0xa1, kWhere & 0xff, kWhere >> 8,    // mov eax, [kWhere]
+        0x66, 0x85, 0xc0,                          // test eax, eax
+        0x74, 0xf7,                                // jz to the beginning
+        0xba, 0xf8, 0x0c,                          // mov dx, 0xcf8
+        0x66, 0xef,                                // out dx, eax
+        0xba, 0xfe, 0x0c,                          // mov dx, 0xcfe
+        0xb8, PCI_BRIDGE_CTL_BUS_RESET, 0x00,      // mov ax, PCI_BRIDGE_CTL_BUS_RESET
+        0xef,                                      // out dx, ax
+        0x31, 0xc0,                                // xor ax, ax
+        0xef,                                      // out dx, ax
+        0x40,                                      // inc ax
+        0x66, 0xa3, kDone & 0xff, kDone >> 8,      // mov [kDone], eax
+        0xf4,                                      // hlt
+    });
+    // clang-format on
+    start_behind_port({"-accel", "tcg", "-S", "-bios", bios.name(), "-device", "intel-iommu"});
+    card->enable_pci();
+    card->bring_up();
+    machine->qmp(R"({"execute": "cont"})");
+    ASSERT_NE(machine->set_property("card", "link-lost", "1").find("return"), std::string::npos);
+    machine->write(kWhere, 0x80000000u | kPort << 8 | (PCI_BRIDGE_CONTROL & ~3), 4);
+    ASSERT_TRUE(eventually([&] { return machine->read(kDone, 4) != 0; }));
+    ASSERT_NE(machine->set_property("card", "link-lost", "0").find("return"), std::string::npos);
+    card->enable_pci();
+    EXPECT_TRUE(eventually([&] { return card->read32(SIDRA_REG_GENERATION) == 1; }));
+    EXPECT_EQ(card->read32(SIDRA_REG_CONTROL), 0u);
+    EXPECT_EQ(card->read64(SIDRA_REG_CONTEXT_TABLE), 0u);
+    machine->qmp(R"({"execute": "stop"})");
+}
+
 // A CPU removes the card during a long slice, for which it waits without the big lock. Until it goes on, the card must
 // not be removed once more.
 TEST_F(Iommu, RemovedWhileBeingRemoved) {

@@ -169,6 +169,11 @@ uint64_t sidra_chip_due_ns(sidra_chip *chip);
  * running slices and for work in flight.
  */
 void sidra_chip_reset(sidra_chip *chip);
+/*
+ * The same without waiting, and whether or not the link is lost: sidra_chip_run() does it, and STATUS shows when it is done. Any
+ * thread.
+ */
+void sidra_chip_start_reset(sidra_chip *chip);
 
 /*
  * Saves or loads the whole state of a chip: registers, contexts, queues with their positions, cells, NVM and L3. No other

@@ -198,6 +198,8 @@ void sidra_chip_settle(sidra_chip* chip) { chip->settle(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
+void sidra_chip_start_reset(sidra_chip* chip) { chip->start_reset(); }
+
 int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
         return chip->stream().save(write, opaque) ? 0 : -1;

@@ -73,6 +73,7 @@ class Chip : private SliceHost, private AdminQueue::Device {
     void settle() { in_flight_.settle(); }
     const InFlight& in_flight() const { return in_flight_; }
     void reset() { admin_.reset(); }
+    void start_reset() { admin_.start_reset(); }
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
     sidra_telemetry telemetry() const { return registers_.telemetry(); }

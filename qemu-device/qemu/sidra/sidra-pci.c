@@ -247,9 +247,9 @@ static void sidra_reset_hold(Object *obj, ResetType type)
             sidra_chip_reset(s->chip);
         }
     } else if (!s->pristine) {
-        /* A reset through the register: executors perform it after their slices, and STATUS shows when it is done. */
+        /* Executors perform it after their slices, and STATUS shows when it is done, as with the register. */
         sidra_msix_clear(s);
-        sidra_chip_mmio_write(s->chip, SIDRA_REG_RESET, SIDRA_RESET_MAGIC, 4);
+        sidra_chip_start_reset(s->chip);
     }
     s->pristine = true;
     pcie_cap_deverr_reset(PCI_DEVICE(s));
