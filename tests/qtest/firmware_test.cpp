@@ -82,6 +82,21 @@ TEST_F(Firmware, IsStartedAnewByAResetAndByItsWatchdog) {
     ASSERT_TRUE(boots());
 }
 
+// Executors that find the core at work do not stop the clock that wakes it next.
+class FirmwareOfManyExecutors : public Firmware {
+   protected:
+    void SetUp() override { Qtest::SetUp(); }
+};
+
+TEST_F(FirmwareOfManyExecutors, ItsHeartGoesOnBeating) {
+    bring_up({"sidra,id=card,addr=4.0,profile=small,workers=1,executors=8"});
+    ASSERT_TRUE(boots());
+    for (int i = 0; i < 200; i++) {
+        const uint32_t beats = card->read32(SIDRA_REG_HEARTBEAT);
+        ASSERT_TRUE(comes([&] { return card->read32(SIDRA_REG_HEARTBEAT) != beats; }, 100 * kMs)) << i;
+    }
+}
+
 // ---- A debugger ----
 
 class FirmwareGdb : public Firmware {

@@ -4,6 +4,7 @@
  * without the big lock.
  */
 #include "qemu/osdep.h"
+#include "qemu/lockable.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "exec/address-spaces.h"
@@ -52,18 +53,25 @@ static void sidra_due(void *opaque)
 {
     SidraState *s = opaque;
 
-    qatomic_set(&s->due, INT64_MAX);
+    qemu_mutex_lock(&s->lock);
+    s->due = INT64_MAX;
+    qemu_mutex_unlock(&s->lock);
     qemu_event_set(&s->kicked);
 }
 
-/* Several executors may call it concurrently: the last one sets the latest value. */
+/*
+ * While an executor runs the management core, the others read "never". They have set that before the executor itself
+ * reads when the core is due next, or read the same: under the lock.
+ */
 static void sidra_set_due(SidraState *s)
 {
-    uint64_t due = MIN(sidra_chip_due_ns(s->chip), INT64_MAX);
+    QEMU_LOCK_GUARD(&s->lock);
+    int64_t due = MIN(sidra_chip_due_ns(s->chip), INT64_MAX);
 
-    if (qatomic_xchg(&s->due, (int64_t)due) == (int64_t)due) {
+    if (due == s->due) {
         return;
     }
+    s->due = due;
     if (due == INT64_MAX) {
         timer_del(s->due_timer);
     } else {

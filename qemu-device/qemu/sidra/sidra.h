@@ -12,8 +12,8 @@
  *   sidra-precopy.c   cells, which cross before the machine stops
  *
  * Locks. MMIO, configuration space, reset and VM state hold the big lock. Executors run without it; `lock` protects
- * their number. A thread that waits for them, or for what they have begun, holds nothing that these may wait for
- * (sidra_hold).
+ * their number and their timer. A thread that waits for them, or for what they have begun, holds nothing that these
+ * may wait for (sidra_hold).
  */
 #ifndef HW_MISC_SIDRA_H
 #define HW_MISC_SIDRA_H
@@ -68,9 +68,9 @@ struct SidraState {
     uint32_t threads_count;
     QemuEvent kicked;
     QEMUTimer *due_timer;       /* kicks an executor when the chip is due */
-    int64_t due;                /* atomic; time when the chip is due */
+    int64_t due;                /* of the timer; INT64_MAX: it is not set */
     bool lingering;             /* atomic; an executor polls for work */
-    QemuMutex lock;             /* protects running */
+    QemuMutex lock;             /* protects running, due and the timer */
     QemuCond stopped;           /* signalled when running becomes 0 */
     unsigned running;
     unsigned hold;              /* SIDRA_HOLD_*; written under the big lock and `lock` */
