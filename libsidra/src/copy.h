@@ -9,9 +9,9 @@
 
 namespace sidra {
 
-// A copy of `rows` rows whose sizes and strides were validated.
-sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& dst, uint64_t dst_stride,
-                       const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows);
+// The packet that copies `rows` rows whose sizes and strides were validated.
+sidra_status make_copy(const char* call, const sidra_context* context, const sidra_ref& dst, uint64_t dst_stride,
+                       const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows, sidra_cmd* result);
 
 }  // namespace sidra
 

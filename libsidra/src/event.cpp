@@ -102,6 +102,15 @@ sidra_status read_interval(const char* call, sidra_event* start, sidra_event* en
 
 }  // namespace
 
+sidra_cmd wait_packet(const Point& point) {
+    sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
+    packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
+    packet.sem.queue = point.queue->number;
+    packet.sem.epoch = point.epoch->number;
+    packet.sem.value = point.value;
+    return packet;
+}
+
 sidra_status wait_point(const char* call, sidra_stream* stream, const Point& point) {
     switch (point.state()) {
         case Point::State::kReached:
@@ -115,12 +124,7 @@ sidra_status wait_point(const char* call, sidra_stream* stream, const Point& poi
     }
     if (point.queue.get() == stream->queue.load(std::memory_order_acquire))
         return SIDRA_OK;  // same queue, so already in order
-    sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
-    packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
-    packet.sem.queue = point.queue->number;
-    packet.sem.epoch = point.epoch->number;
-    packet.sem.value = point.value;
-    return submit(call, stream, packet, Recordable::kNo);
+    return submit(call, stream, wait_packet(point), Recordable::kNo);
 }
 
 }  // namespace sidra

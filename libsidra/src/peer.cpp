@@ -193,15 +193,20 @@ void for_each_copy(sidra_context* context, F&& visit) {
 // Copies that the chip can do itself: each stream waits for the other one.
 sidra_status copy_within(const char* call, sidra_stream* target, const sidra_ref& dst, sidra_stream* source,
                          const sidra_ref& src, size_t size) {
-    Point point;
-    if (source != target) {
-        SIDRA_TRY(current_point(call, source, &point));
-        SIDRA_TRY(wait_point(call, target, point));
-    }
-    SIDRA_TRY(copy_rows(call, target, dst, size, src, size, size, 1));
-    if (source == target) return SIDRA_OK;
-    SIDRA_TRY(current_point(call, target, &point));
-    return wait_point(call, source, point);
+    sidra_cmd packet;
+    SIDRA_TRY(make_copy(call, target->context, dst, size, src, size, size, 1, &packet));
+    if (source == target) return submit(call, target, packet, Recordable::kNo);
+    Point before, after;
+    SIDRA_TRY(current_point(call, source, &before));
+    SIDRA_TRY(wait_point(call, target, before));
+    // Together: a copy for which the source does not wait must not be queued.
+    sidra_stream* streams[] = {source, target};
+    SIDRA_TRY(lock_with_room(call, streams));
+    store(target, packet, &after);
+    flush(target);
+    store(source, wait_packet(after));
+    for (sidra_stream* stream : streams) stream->lock.unlock();
+    return SIDRA_OK;
 }
 
 }  // namespace

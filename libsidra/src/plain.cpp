@@ -8,13 +8,13 @@
 
 namespace sidra {
 
-sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& dst, uint64_t dst_stride,
-                       const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows) {
+sidra_status make_copy(const char* call, const sidra_context* context, const sidra_ref& dst, uint64_t dst_stride,
+                       const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows,
+                       sidra_cmd* result) {
     if (row_bytes > SIDRA_CMD_COPY_MAX || row_bytes * rows > SIDRA_CMD_COPY_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "{} rows of {} bytes are more than one copy can move ({}); split it", rows, row_bytes,
                     SIDRA_CMD_COPY_MAX);
-    const sidra_context* context = stream->context;
     sidra_cmd packet = make_packet(SIDRA_CMD_COPY);
     SIDRA_TRY(resolve(call, "dst", context, dst, extent_of(rows, row_bytes, dst_stride), 1, Access::kWrite,
                       &packet.copy.dst));
@@ -30,10 +30,18 @@ sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& 
         packet.copy.dst_stride = dst_stride;
         packet.copy.src_stride = src_stride;
     }
-    return submit(call, stream, packet);
+    *result = packet;
+    return SIDRA_OK;
 }
 
 namespace {
+
+sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& dst, uint64_t dst_stride,
+                       const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows) {
+    sidra_cmd packet;
+    SIDRA_TRY(make_copy(call, stream->context, dst, dst_stride, src, src_stride, row_bytes, rows, &packet));
+    return submit(call, stream, packet);
+}
 
 sidra_status semaphore_async(const char* call, sidra_stream* stream, sidra_cmd_opcode opcode, const sidra_ref& word,
                              uint64_t value, Recordable recordable) {

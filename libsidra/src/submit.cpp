@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "submit.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "fault.h"
 #include "wait.h"
 
@@ -59,6 +62,31 @@ sidra_status refuse_stopped(const char* call, sidra_stream* stream) {
     const std::shared_ptr<Queue> queue = stream->current_queue;
     stream->lock.unlock();
     return stopped_status(call, *queue);
+}
+
+sidra_status lock_with_room(const char* call, std::span<sidra_stream*> streams, uint64_t latest) {
+    std::ranges::sort(streams, std::less<>());  // one order for all threads
+    const auto refuses = [](const sidra_stream* stream) {
+        return stream->recording || Queue::stopped(stream->current_queue->run_state());
+    };
+    for (;;) {
+        for (sidra_stream* stream : streams) stream->lock.lock();
+        auto found = std::ranges::find_if(streams, refuses);
+        if (found == streams.end())
+            found = std::ranges::find_if(streams, [](sidra_stream* s) { return !has_room(*s->current_queue); });
+        if (found == streams.end()) return SIDRA_OK;
+        sidra_stream* const stream = *found;
+        for (sidra_stream* other : streams)
+            if (other != stream) other->lock.unlock();
+        if (stream->recording) {
+            stream->lock.unlock();
+            return not_recordable(call, stream);
+        }
+        if (refuses(stream)) return refuse_stopped(call, stream);
+        const sidra_status status = wait_for_room(call, stream, latest);
+        stream->lock.unlock();
+        SIDRA_TRY(status);
+    }
 }
 
 }  // namespace sidra

@@ -59,6 +59,32 @@ inline void set_table(sidra_cmd* packet, uint64_t address) {
 [[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet,
                                   OperandTable operands = {});
 
+// Whether the ring has room for a packet. The lock is held.
+inline bool has_room(Queue& queue) {
+    const uint64_t index = queue.written.load(std::memory_order_relaxed);
+    if (index - queue.seen_timeline < queue.capacity) [[likely]]
+        return true;
+    queue.seen_timeline = queue.timeline();
+    return index - queue.seen_timeline < queue.capacity;
+}
+
+// Stores a packet, with its table if it has one, in the ring, which has room for it. `point` (if given) returns the
+// point after it. The lock is held.
+inline void store(sidra_stream* stream, const sidra_cmd& packet, Point* point = nullptr, OperandTable operands = {}) {
+    Queue& queue = *stream->queue.load(std::memory_order_relaxed);
+    const uint64_t index = queue.written.load(std::memory_order_relaxed);
+    sidra_cmd& entry = queue.ring[index & queue.mask];
+    std::memcpy(&entry, &packet, sizeof packet);
+    if (!operands.empty()) {
+        const uint64_t offset = (index & queue.mask) * kTableBytes;
+        std::memcpy(stream->tables->host() + offset, operands.data(), operands.size_bytes());
+        set_table(&entry, stream->tables->address() + offset);
+    }
+    queue.written.store(index + 1, std::memory_order_relaxed);
+    if (!stream->batch) queue.publish(index + 1);
+    if (point != nullptr) *point = Point{stream->current_queue, queue.epoch, index + 1};
+}
+
 // Makes the stream's operand tables. The lock is not held.
 [[gnu::cold]] sidra_status make_tables(const char* call, sidra_stream* stream);
 
@@ -68,6 +94,11 @@ inline void set_table(sidra_cmd* packet, uint64_t address) {
 
 // The queue has stopped: unlocks and returns the reason.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
+
+// Locks several streams when each of them has room for a packet; while one has none, none is locked. Fails with none
+// locked: if one is recording or has stopped, or at `latest` or the deadline of one that has no room. Sorts `streams`.
+[[gnu::cold]] sidra_status lock_with_room(const char* call, std::span<sidra_stream*> streams,
+                                          uint64_t latest = SIDRA_NEVER);
 
 // Queues (or records) one packet, with its table if it has one; the stream's handle was checked. `point` (if given)
 // returns the point after the packet. `latest`: of a call that has a deadline of its own.
@@ -91,27 +122,14 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
             stream->lock.lock();
             continue;
         }
-        const uint64_t index = queue.written.load(std::memory_order_relaxed);
-        if (index - queue.seen_timeline >= queue.capacity) [[unlikely]] {
-            queue.seen_timeline = queue.timeline();
-            if (index - queue.seen_timeline >= queue.capacity) {
-                if (const sidra_status status = wait_for_room(call, stream, latest); status != SIDRA_OK) {
-                    stream->lock.unlock();
-                    return status;
-                }
-                continue;
+        if (!has_room(queue)) [[unlikely]] {
+            if (const sidra_status status = wait_for_room(call, stream, latest); status != SIDRA_OK) {
+                stream->lock.unlock();
+                return status;
             }
+            continue;
         }
-        sidra_cmd& entry = queue.ring[index & queue.mask];
-        std::memcpy(&entry, &packet, sizeof packet);
-        if (!operands.empty()) {
-            const uint64_t offset = (index & queue.mask) * kTableBytes;
-            std::memcpy(stream->tables->host() + offset, operands.data(), operands.size_bytes());
-            set_table(&entry, stream->tables->address() + offset);
-        }
-        queue.written.store(index + 1, std::memory_order_relaxed);
-        if (!stream->batch) queue.publish(index + 1);
-        if (point != nullptr) *point = Point{stream->current_queue, queue.epoch, index + 1};
+        store(stream, packet, point, operands);
         stream->lock.unlock();
         return SIDRA_OK;
     }

@@ -13,6 +13,9 @@ namespace sidra {
 // its queue has stopped or it was dropped; TIMEOUT at the deadline.
 sidra_status wait_for(const char* call, const Point& point, uint64_t deadline);
 
+// The packet that waits, on the device, for the point of a stream of the same context.
+sidra_cmd wait_packet(const Point& point);
+
 // Everything queued in `stream` from now on waits for the point of a stream of the same context, on the device.
 sidra_status wait_point(const char* call, sidra_stream* stream, const Point& point);
 

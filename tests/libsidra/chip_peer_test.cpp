@@ -141,6 +141,30 @@ TEST_F(ChipPeer, OneContextToo) {
     EXPECT_THROW(stream[0].copy_peer(data[0].at(8), stream[0], data[0].at(0), 64), Error) << "overlap";
 }
 
+TEST_F(ChipPeer, OneContextCopiesNothingIfEitherRingIsFull) {
+    data[0].as<uint64_t>()[0] = 5;
+    uint64_t word = 0;
+    for (const bool of_source : {true, false}) {
+        SCOPED_TRACE(of_source);
+        Stream full(context[0], {.ring_packets = 64}), other(context[0]);
+        Stream &source = of_source ? full : other, &target = of_source ? other : full;
+        const auto copy = [&] {
+            return sidra_copy_peer_async(target.get(), data[0].at(4096), source.get(), data[0].at(0), 64);
+        };
+        full.set_deadline(Deadline::poll());
+        full.wait(words[0].at(), ++word);
+        for (int i = 1; i < 64; ++i) full.nop();
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, copy());
+        context[0].signal(words[0].at(), word);
+        for (Stream* each : {&source, &target}) each->synchronize();
+        EXPECT_EQ(0u, data[0].as<uint64_t>()[512]);
+        ASSERT_OK(copy());
+        for (Stream* each : {&source, &target}) each->synchronize();
+        EXPECT_EQ(5u, data[0].as<uint64_t>()[512]);
+        data[0].as<uint64_t>()[512] = 0;
+    }
+}
+
 TEST_F(ChipPeer, AFaultOfTheSourceStopsTheTargetAndWhoWaitsForIt) {
     data[1].as()[0] = std::byte{9};
     stream[0].wait(words[0].at(), uint64_t{1});
