@@ -141,13 +141,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
 sidra_status sidra_context_synchronize(sidra_context* context, uint64_t deadline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        std::vector<Point> points;
-        {
-            const std::lock_guard lock(context->mutex);
-            for (sidra_stream* stream : context->streams)
-                SIDRA_TRY(current_point(call, stream, &points.emplace_back()));
-        }
-        for (const Point& point : points) SIDRA_TRY(wait_for(call, point, deadline));
+        for (const Point& point : work_of(context)) SIDRA_TRY(wait_for(call, point, deadline));
         const std::lock_guard lock(context->mutex);
         for (sidra_stream* stream : context->streams) reap(stream);
         return SIDRA_OK;

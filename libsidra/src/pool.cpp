@@ -40,18 +40,6 @@ bool pending(const Point& point) { return state_of(point) == Point::State::kPend
 
 uint64_t address_of(const PoolBlock& block) { return block.chunk->memory->address() + block.offset; }
 
-// What the streams of a context have queued and not done.
-std::vector<Point> work_of(sidra_context* context) {
-    std::vector<Point> work;
-    const std::lock_guard lock(context->mutex);
-    for (sidra_stream* stream : context->streams) {
-        Point& point = work.emplace_back();
-        const std::lock_guard stream_lock(stream->lock);
-        point = present_point(stream);
-    }
-    return work;
-}
-
 }  // namespace
 
 bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {

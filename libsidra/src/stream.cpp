@@ -130,6 +130,17 @@ sidra_status current_point(const char* call, sidra_stream* stream, Point* point)
     return SIDRA_OK;
 }
 
+std::vector<Point> work_of(sidra_context* context) {
+    std::vector<Point> work;
+    const std::lock_guard lock(context->mutex);
+    for (sidra_stream* stream : context->streams) {
+        Point& point = work.emplace_back();
+        const std::lock_guard stream_lock(stream->lock);
+        point = present_point(stream);
+    }
+    return work;
+}
+
 sidra_status not_recordable(const char* call, const sidra_stream* stream) {
     return fail(SIDRA_ERROR_NOT_RECORDABLE, call,
                 "stream {} is recording a graph, and this cannot be part of one; sidra_graph_end() first", stream->id);

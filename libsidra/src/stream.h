@@ -93,6 +93,8 @@ inline void flush(sidra_stream* stream) {
 Point present_point(sidra_stream* stream);
 // The same without the lock. NOT_RECORDABLE while recording.
 sidra_status current_point(const char* call, sidra_stream* stream, Point* point);
+// Those of all streams of a context, also of streams that are recording.
+std::vector<Point> work_of(sidra_context* context);
 
 [[gnu::cold]] sidra_status not_recordable(const char* call, const sidra_stream* stream);
 
