@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "model.h"
@@ -27,16 +28,17 @@ uint64_t fewest_crossbars(const format::Matrix& matrix) {
     return crossbars_of(matrix, differential ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET);
 }
 
-// Makes the weights of the matrices that have none.
+// Makes the weights of the matrices that have none. The model gets them when nothing can destroy them again, because
+// other threads may use what it has.
 class Creation {
    public:
-    Creation(const char* call, sidra_model* model) : call_(call), model_(*model), manifest_(model->file.manifest()) {}
+    Creation(const char* call, sidra_model* model)
+        : call_(call), model_(*model), manifest_(model->file.manifest()), made_(model->matrices.size()) {}
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
     // Destroys what was made, unless it was kept.
     ~Creation() {
-        for (const uint32_t index : made_)
-            static_cast<void>(sidra_weights_destroy(model_.matrices[index].exchange(nullptr)));
+        for (sidra_weights* weights : made_) static_cast<void>(sidra_weights_destroy(weights));
     }
 
     sidra_status run() {
@@ -60,10 +62,19 @@ class Creation {
         return SIDRA_OK;
     }
 
-    void keep() { made_.clear(); }
+    // Those of the model, or those that were made.
+    sidra_weights* weights_of(uint32_t index) const {
+        sidra_weights* const present = model_.matrices[index].load(std::memory_order_relaxed);
+        return present != nullptr ? present : made_[index];
+    }
+    void keep() {
+        for (uint32_t i = 0; i < made_.size(); ++i)
+            if (made_[i] != nullptr)
+                model_.matrices[i].store(std::exchange(made_[i], nullptr), std::memory_order_release);
+    }
 
    private:
-    bool missing(uint32_t index) const { return model_.matrices[index].load(std::memory_order_relaxed) == nullptr; }
+    bool missing(uint32_t index) const { return weights_of(index) == nullptr; }
 
     // Before anything is read.
     sidra_status find_room() {
@@ -77,7 +88,6 @@ class Creation {
                         "models, or evict names",
                         model_.file.path(), needed_, info.crossbars_free, info.crossbars_total);
         free_ = info.crossbars_free;
-        made_.reserve(model_.matrices.size());
         return SIDRA_OK;
     }
 
@@ -169,8 +179,7 @@ class Creation {
     }
 
     sidra_status add(uint32_t index, sidra_weights* weights) {
-        model_.matrices[index].store(weights, std::memory_order_release);
-        made_.push_back(index);
+        made_[index] = weights;
         values_[index] = {};
         auto info = SIDRA_INIT(sidra_weights_info);
         SIDRA_TRY(sidra_weights_get_info(weights, &info));
@@ -193,9 +202,9 @@ class Creation {
     const format::Model& manifest_;
     uint64_t needed_ = 0, free_ = 0;    // crossbars: of the matrices to come, and on the device
     std::vector<StagedValues> values_;  // of each matrix that had no weights
-    std::vector<uint32_t> made_;
-    uint32_t displaced_ = 0;  // matrices that are not where the file has placed them
-    uint32_t reduced_ = 0;    // matrices that would be differential if there were more crossbars
+    std::vector<sidra_weights*> made_;  // handles by matrix; null: it had weights, or they were kept
+    uint32_t displaced_ = 0;            // matrices that are not where the file has placed them
+    uint32_t reduced_ = 0;              // matrices that would be differential if there were more crossbars
 };
 
 // Which the application, or another model, may have queued in another stream.
@@ -206,7 +215,7 @@ sidra_status wait_for_programming(const char* call, sidra_stream* stream, sidra_
 
 sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_model* model, Creation* creation) {
     for (uint32_t i = 0; i < model->matrices.size(); ++i) {
-        sidra_weights* const handle = model->matrices[i].load(std::memory_order_relaxed);
+        sidra_weights* const handle = creation->weights_of(i);
         sidra_weights* weights = handle;
         SIDRA_TRY(check(call, "weights of the model", weights));
         const Programming programming = programming_of(weights);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compiled models: from the file to crossbars, with what may go wrong on the way.
 #include <cstring>
+#include <thread>
 
 #include "../chip/failing_new.h"
 #include "model_fixture.h"
@@ -102,6 +103,41 @@ TEST_F(ModelDeploy, AStoppedStreamChangesNothing) {
     EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_model_deploy_async(stream, model));
     EXPECT_EQ(free, free_crossbars());
     ASSERT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_model_deploy_async(stream, model));
+    expect_answers(network, model, 0, pixels(2));
+}
+
+using ModelDeployment = ModelStreams;
+
+// If nothing can be queued, the weights are destroyed again: until then no other thread may see them.
+TEST_F(ModelDeployment, IsNotSeenBeforeItsProgrammingIsQueued) {
+    Perceptron network({2}, 1);
+    const TestFile file(network.model.file());
+    sidra_model* model = load(file);
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.ring_packets = 64;
+    sidra_stream* full = nullptr;
+    sidra_buffer* word = nullptr;
+    ASSERT_OK(sidra_stream_create(context, &options, &full));
+    ASSERT_OK(sidra_buffer_create(context, 64, 0, &word));
+    ASSERT_OK(sidra_semaphore_wait_async(full, {word, 0}, 1));
+    for (uint32_t i = 1; i < options.ring_packets; ++i) ASSERT_OK(sidra_nop_async(full));
+    const uint32_t free = free_crossbars();
+    sidra_status deployed = SIDRA_OK;
+    std::thread deploying([&] { deployed = sidra_model_deploy_async(full, model); });
+    EXPECT_TRUE(eventually([&] { return free - free_crossbars() == 3; })) << "all of its weights";
+    auto matrix = SIDRA_INIT(sidra_model_matrix);
+    EXPECT_OK(sidra_model_get_matrix(model, 0, &matrix));
+    EXPECT_EQ(nullptr, matrix.weights);
+    uint64_t done = 1;
+    EXPECT_OK(sidra_model_progress(model, &done, nullptr));
+    EXPECT_EQ(0u, done);
+    EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_model_run_async(second, model, 0));
+    EXPECT_OK(sidra_buffer_destroy(word));  // stops the stream
+    deploying.join();
+    EXPECT_EQ(SIDRA_ERROR_FAULT, deployed);
+    EXPECT_EQ(free, free_crossbars());
+    EXPECT_OK(sidra_stream_destroy(full));
     ASSERT_OK(sidra_model_deploy_async(stream, model));
     expect_answers(network, model, 0, pixels(2));
 }
