@@ -107,14 +107,14 @@ sidra_status sidra_context_destroy(sidra_context* context) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_context> claim;
         SIDRA_TRY(claim.take(call, "context", context));
-        std::string alive;
-        for (uint32_t kind = 0; kind < static_cast<uint32_t>(Kind::kCount); ++kind)
-            if (const uint32_t count = context->objects[kind].load(std::memory_order_acquire); count != 0)
-                alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
-        if (!alive.empty())
-            return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
         sidra_device* device = context->device;
         if (!forked(*context)) {
+            std::string alive;
+            for (uint32_t kind = 0; kind < static_cast<uint32_t>(Kind::kCount); ++kind)
+                if (const uint32_t count = context->objects[kind].load(std::memory_order_acquire); count != 0)
+                    alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
+            if (!alive.empty())
+                return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
                             context->id);

@@ -339,7 +339,8 @@ sidra_status sidra_graph_destroy(sidra_graph* graph) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_graph> claim;
         SIDRA_TRY(claim.take(call, "graph", graph));
-        for (const auto& version : graph->versions) SIDRA_TRY(version->commands->release(call));
+        if (!forked(*graph))
+            for (const auto& version : graph->versions) SIDRA_TRY(version->commands->release(call));
         destroy_object(graph, claim);
         return SIDRA_OK;
     });

@@ -219,7 +219,7 @@ sidra_status sidra_model_destroy(sidra_model* model) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_model> claim;
         SIDRA_TRY(claim.take(call, "model", model));
-        SIDRA_TRY(drop_objects(model));
+        if (!forked(*model)) SIDRA_TRY(drop_objects(model));
         destroy_object(model, claim);
         return SIDRA_OK;
     });

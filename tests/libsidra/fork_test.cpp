@@ -7,10 +7,26 @@
 #include <thread>
 
 #include "fake_fixture.h"
+#include "model_fixture.h"
 #include "patience.h"
 
 namespace sidra::test {
 namespace {
+
+// Runs in a child, in which only a hang lasts longer than a minute.
+template <typename Destroy>
+void expect_destroyed(Destroy&& destroy) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        alarm(60);
+        _exit(destroy() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    ASSERT_TRUE(WIFEXITED(status)) << "the child died of signal " << WTERMSIG(status);
+    ASSERT_EQ(0, WEXITSTATUS(status));
+}
 
 using Forked = FakeTest;
 
@@ -30,27 +46,51 @@ TEST_F(Forked, LocksOfOtherThreadsHangNobody) {
     std::thread counter([&] {
         for (auto stats = SIDRA_INIT(sidra_pool_stats); !end;) EXPECT_OK(sidra_pool_get_stats(context, &stats));
     });
-    for (int i = 0; i < kChildren && !HasFailure(); ++i) {
-        const pid_t child = fork();
-        EXPECT_GE(child, 0);
-        if (child == 0) {
-            alarm(60);  // only a hang lasts that long
-            const bool destroyed =
-                sidra_buffer_destroy(buffer) == SIDRA_OK && sidra_buffer_destroy(allocation) == SIDRA_OK &&
-                sidra_program_destroy(program) == SIDRA_OK && sidra_stream_destroy(stream) == SIDRA_OK &&
-                sidra_context_destroy(context) == SIDRA_OK && sidra_device_close(device) == SIDRA_OK;
-            _exit(destroyed && sidra_buffer_destroy(buffer) == SIDRA_ERROR_INVALID_HANDLE ? 0 : 1);
-        }
-        int status = 0;
-        EXPECT_EQ(child, waitpid(child, &status, 0));
-        EXPECT_TRUE(WIFEXITED(status)) << "the child died of signal " << WTERMSIG(status);
-        EXPECT_EQ(0, WEXITSTATUS(status));
-    }
+    for (int i = 0; i < kChildren && !HasFailure(); ++i)
+        expect_destroyed([&] {
+            return sidra_buffer_destroy(buffer) == SIDRA_OK && sidra_buffer_destroy(allocation) == SIDRA_OK &&
+                   sidra_program_destroy(program) == SIDRA_OK && sidra_stream_destroy(stream) == SIDRA_OK &&
+                   sidra_context_destroy(context) == SIDRA_OK && sidra_device_close(device) == SIDRA_OK &&
+                   sidra_buffer_destroy(buffer) == SIDRA_ERROR_INVALID_HANDLE;
+        });
     end = true;
     finder.join();
     counter.join();
     EXPECT_OK(sidra_program_destroy(program));
     EXPECT_OK(sidra_free_async(stream, allocation));
+}
+
+using ForkedModel = ModelTest;
+
+// Most of the time the thread reads the vectors of a calibration, which are damaged.
+TEST_F(ForkedModel, ADeploymentHangsNobody) {
+    constexpr int kChildren = 20;
+    constexpr uint32_t kInputs = 1024, kVectors = 1024;
+    TestModel test;
+    test.add_variant(64);
+    test.add_matrix("m", kInputs, 1, std::vector<int8_t>(kInputs, 1));
+    test.calibrations = {Bytes(size_t{kInputs} * kVectors)};
+    Bytes bytes = test.file();
+    bytes.back() ^= 1;
+    const TestFile file(bytes);
+    sidra_model* model = load(file);
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    std::atomic<bool> end{false};
+    std::thread deploying([&] {
+        while (!end) EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, sidra_model_deploy_async(stream, model));
+    });
+    for (int i = 0; i < kChildren && !HasFailure(); ++i)
+        expect_destroyed([&] {
+            return sidra_model_destroy(model) == SIDRA_OK && sidra_graph_destroy(graph) == SIDRA_OK &&
+                   sidra_stream_destroy(stream) == SIDRA_OK && sidra_context_destroy(context) == SIDRA_OK &&
+                   sidra_device_close(device) == SIDRA_OK;
+        });
+    end = true;
+    deploying.join();
+    EXPECT_OK(sidra_graph_destroy(graph));
 }
 
 }  // namespace
