@@ -35,8 +35,8 @@ bool overlap(const Rows& a, const Rows& b) {
     return shift < a.row_bytes || a.stride - shift < b.row_bytes;
 }
 
-void name_buffer(const sidra_buffer& buffer) {
-    buffer.context->named.add_memory({Kind::kBuffer, buffer.id}, buffer.address, buffer.size);
+void name_buffer(const sidra_buffer& buffer, bool again) {
+    buffer.context->named.add_memory({Kind::kBuffer, buffer.id}, buffer.address, buffer.size, again);
     try {
         buffer.context->host_ranges.add(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
     } catch (...) {
@@ -151,7 +151,7 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
                             "buffer {} is from sidra_malloc_async(); sidra_free_async() frees it", buffer->id);
             unname_buffer(*buffer);  // first: after the release, another buffer may get its address
             if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
-                name_buffer(*buffer);
+                name_buffer(*buffer, true);
                 return status;
             }
         }

@@ -62,8 +62,8 @@ inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
     return *HandleTable<sidra_buffer>::find(parts_of(ref.buffer));
 }
 
-// Makes a buffer known by its addresses, for graphs and sidra_buffer_find(), and unknown.
-void name_buffer(const sidra_buffer& buffer);
+// Makes a buffer known by its addresses, for graphs and sidra_buffer_find(), and unknown. again: as for Objects.
+void name_buffer(const sidra_buffer& buffer, bool again = false);
 void unname_buffer(const sidra_buffer& buffer);
 
 // Makes a buffer of memory that the library has allocated or registered.

@@ -5,9 +5,9 @@
 
 namespace sidra {
 
-void Objects::add_memory(const ObjectName& name, uint64_t address, uint64_t size) {
+void Objects::add_memory(const ObjectName& name, uint64_t address, uint64_t size, bool again) {
     const std::lock_guard lock(mutex_);
-    memory_[address] = {size, name, false};
+    memory_[address] = {size, name, again};  // a graph may have collected it before
 }
 
 void Objects::remove_memory(uint64_t address) {

@@ -28,8 +28,8 @@ struct ObjectName {
 // Thread-safe.
 class Objects {
    public:
-    // Buffers and programs.
-    void add_memory(const ObjectName& name, uint64_t address, uint64_t size);
+    // Buffers and programs. again: it was removed, because it was to be destroyed, but that failed.
+    void add_memory(const ObjectName& name, uint64_t address, uint64_t size, bool again = false);
     void remove_memory(uint64_t address);
     void add_weights(uint32_t index, uint32_t id);
     void remove_weights(uint32_t index);

@@ -204,7 +204,7 @@ sidra_status sidra_program_destroy(sidra_program* program) {
             const uint64_t address = program->memory->address();
             named.remove_memory(address);
             if (const sidra_status status = program->memory->release(call); status != SIDRA_OK) {
-                named.add_memory({Kind::kProgram, program->id}, address, program->memory->size());
+                named.add_memory({Kind::kProgram, program->id}, address, program->memory->size(), true);
                 return status;
             }
         }
