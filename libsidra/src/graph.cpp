@@ -339,8 +339,14 @@ sidra_status sidra_graph_destroy(sidra_graph* graph) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_graph> claim;
         SIDRA_TRY(claim.take(call, "graph", graph));
-        if (!forked(*graph))
-            for (const auto& version : graph->versions) SIDRA_TRY(version->commands->release(call));
+        if (!forked(*graph)) {
+            // The present version goes last: as long as it stays, so does the graph.
+            auto& versions = graph->versions;
+            const auto present = std::find_if(versions.begin(), versions.end(),
+                                              [&](const auto& version) { return version.get() == graph->version; });
+            if (present != versions.end()) std::iter_swap(versions.begin(), present);
+            for (; !versions.empty(); versions.pop_back()) SIDRA_TRY(versions.back()->commands->release(call));
+        }
         destroy_object(graph, claim);
         return SIDRA_OK;
     });

@@ -25,9 +25,9 @@ FakeTransport::FakeTransport() {
     device.contexts_max = 64, device.queues_max = 1024;
 }
 
-void FakeTransport::fail(unsigned long request, int error, std::string detail, int times) {
+void FakeTransport::fail(unsigned long request, int error, std::string detail, int times, int later) {
     const std::lock_guard lock(mutex_);
-    failures_[request] = {error, std::move(detail), times};
+    failures_[request] = {error, std::move(detail), times, later};
 }
 
 void FakeTransport::retire(uint32_t number, uint64_t timeline) {
@@ -89,7 +89,8 @@ int FakeTransport::answer(const sidra_ioctl_device_query& query) const {
 int FakeTransport::ioctl(unsigned long request, void* argument, std::string* detail) {
     const std::lock_guard lock(mutex_);
     history_.push_back(request);
-    if (const auto at = failures_.find(request); at != failures_.end() && at->second.times > 0) {
+    if (const auto at = failures_.find(request);
+        at != failures_.end() && at->second.times > 0 && at->second.later-- <= 0) {
         --at->second.times;
         if (detail != nullptr) *detail = at->second.detail;
         return -at->second.error;

@@ -28,8 +28,8 @@ class FakeTransport final : public Transport {
         bool alive = true;
     };
 
-    // Makes the next `times` requests of this number fail with -`error` and the detail text.
-    void fail(unsigned long request, int error, std::string detail = {}, int times = 1);
+    // Makes `times` requests of this number, after the next `later` ones, fail with -`error` and the detail text.
+    void fail(unsigned long request, int error, std::string detail = {}, int times = 1, int later = 0);
     // Whether doorbells retire everything at once (default), or packets stay until retire() or fault().
     void set_automatic(bool automatic) { automatic_ = automatic; }
     void retire(uint32_t queue, uint64_t timeline);
@@ -64,7 +64,7 @@ class FakeTransport final : public Transport {
     struct Failure {
         int error;
         std::string detail;
-        int times;
+        int times, later;
     };
     struct Free {
         void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{4096}); }

@@ -56,5 +56,26 @@ TEST_F(RefusedDestroy, AGraphFindsOutLaterThatAnObjectIsGone) {
     EXPECT_OK(sidra_buffer_destroy(memory));
 }
 
+TEST_F(RefusedDestroy, AGraphOfSeveralVersionsGoesOn) {
+    sidra_graph* graph = record();
+    fake->set_automatic(false);
+    const uint64_t first = launch(graph);
+    ASSERT_OK(sidra_graph_set_param(graph, 0, 0, 1));
+    const uint64_t second = launch(graph);
+    ASSERT_NE(first, second);
+    fake->retire(0, 2);
+    fake->fail(SIDRA_IOCTL_BUFFER_UNBIND, EBUSY, {}, 1, 1);
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_graph_destroy(graph));
+    EXPECT_EQ(second, launch(graph));
+    ASSERT_OK(sidra_graph_set_param(graph, 0, 0, 2));
+    const uint64_t third = launch(graph);
+    EXPECT_NE(first, third) << "which the device does not know any more";
+    EXPECT_NE(second, third);
+    fake->retire(0, 4);
+    EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_program_destroy(program));
+    EXPECT_OK(sidra_buffer_destroy(memory));
+}
+
 }  // namespace
 }  // namespace sidra::test
