@@ -329,6 +329,27 @@ TEST(Unbind, NothingTouchesTheMemoryAfterwards) {
     }
 }
 
+// If it failed for want of memory, the buffer would be there still, but not for the device.
+TEST(Unbind, NeedsNoMemory) {
+    Bench s;
+    Buffer source(s.client, s.context, 4096);
+    Pages pages(4096);
+    uint32_t handle;
+    ASSERT_EQ(s.client.reg(pages.data, pages.size, 0, &handle), 0);
+    std::array<uint64_t, 5> places{};
+    for (uint64_t& place : places) ASSERT_EQ(s.client.bind(s.context, handle, SIDRA_BIND_READ, &place), 0);
+    for (const size_t i : {1, 3, 2, 0, 4}) {
+        sidra_ioctl_buffer_unbind gone{s.client.vm_of(s.context), handle, places[i]};
+        int error = 0;
+        {
+            FailingNew failing(0, ~uint64_t{0}, FailingNew::Of::kThisThread);
+            error = s.client->ioctl(SIDRA_IOCTL_BUFFER_UNBIND, &gone);
+        }
+        EXPECT_EQ(error, 0) << i;
+    }
+    EXPECT_EQ(s.client.close_buffer(handle), 0);
+}
+
 TEST(Unbind, CloseAndDestroyKeepThePromiseToo) {
     for (int how = 0; how < 2; how++) {
         Bench s;

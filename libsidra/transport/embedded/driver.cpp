@@ -365,7 +365,7 @@ void Driver::zero_local() {
     while (!unzeroed_.empty()) {
         const Range range = unzeroed_.back();
         if (admin(SIDRA_ADMIN_L3_ZERO, range.offset, range.size) != 0) return;
-        local_.free(range.offset, range.size);  // may throw: then it stays on the list
+        local_.free(range.offset, range.size);
         unzeroed_.pop_back();
     }
 }
@@ -384,10 +384,7 @@ int64_t Driver::allocate_local(uint64_t size) {
 void Driver::free_local(uint64_t offset, uint64_t size) noexcept {
     local_pieces_--;
     unzeroed_.push_back({offset, size});
-    try {
-        zero_local();
-    } catch (const std::bad_alloc&) {  // the next allocation processes the list
-    }
+    zero_local();
 }
 
 // ---- Cells and NVM -------------------------------------------------------------------------------------------------

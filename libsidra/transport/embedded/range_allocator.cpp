@@ -2,6 +2,7 @@
 #include "range_allocator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sidra::embedded {
 
@@ -11,7 +12,11 @@ RangeAllocator::RangeAllocator(uint64_t begin, uint64_t end) : free_total_(end >
 
 void RangeAllocator::take(Map::iterator range, uint64_t begin, uint64_t end) {
     const uint64_t range_end = range->second;
-    if (end < range_end) free_.emplace(end, range_end);  // may throw, so before other changes
+    // What may throw comes before other changes.
+    Map rest;
+    if (end < range_end) rest.emplace(end, range_end);
+    used_.emplace(begin, end);
+    free_.merge(rest);
     if (range->first == begin) free_.erase(range);
     else range->second = begin;
     free_total_ -= end - begin;
@@ -40,8 +45,9 @@ bool RangeAllocator::reserve(uint64_t begin, uint64_t size) {
     return true;
 }
 
-void RangeAllocator::free(uint64_t begin, uint64_t size) {
+void RangeAllocator::free(uint64_t begin, uint64_t size) noexcept {
     const uint64_t end = begin + size;
+    Map::node_type used = used_.extract(begin);
     const auto next = free_.lower_bound(begin);
     const bool joins_next = next != free_.end() && next->first == end;
     const auto previous = next == free_.begin() ? free_.end() : std::prev(next);
@@ -53,7 +59,7 @@ void RangeAllocator::free(uint64_t begin, uint64_t size) {
         node.key() = begin;
         free_.insert(std::move(node));
     } else {
-        free_.emplace_hint(next, begin, end);  // may throw, so before other changes
+        free_.insert(next, std::move(used));
     }
     free_total_ += size;
 }

@@ -20,17 +20,18 @@ class RangeAllocator {
     std::optional<uint64_t> allocate(uint64_t size, uint64_t alignment = 1, uint64_t phase = 0, uint64_t from = 0);
     // Reserves exactly [begin, begin + size); returns false and changes nothing if part of it is in use.
     bool reserve(uint64_t begin, uint64_t size);
-    // Frees a range from allocate or reserve (or a part of it).
-    void free(uint64_t begin, uint64_t size);
+    // Frees a range from allocate or reserve. Needs no memory.
+    void free(uint64_t begin, uint64_t size) noexcept;
 
     uint64_t free_total() const { return free_total_; }
     uint64_t largest_free() const;
 
    private:
-    using Map = std::map<uint64_t, uint64_t>;  // begin -> end of each free range; adjacent ranges are merged
+    using Map = std::map<uint64_t, uint64_t>;
     void take(Map::iterator range, uint64_t begin, uint64_t end);
 
-    Map free_;
+    Map free_;  // begin -> end of each free range; adjacent ranges are merged
+    Map used_;  // begin -> end of each range that is not free yet, whose node free() takes
     uint64_t free_total_;
 };
 
