@@ -75,8 +75,8 @@ void CallbackThread::wake() {
     [[maybe_unused]] const ssize_t written = write(eventfd_, &one, sizeof one);
 }
 
-void CallbackThread::add(Room room, const Point& point, sidra_callback function, void* user) noexcept {
-    room.entry_.front() = {point, function, user};
+void CallbackThread::add(Room room, const Point& point, sidra_callback function, void* user, Of of) noexcept {
+    room.entry_.front() = {point, function, user, of};
     room.lane_.key() = point.queue.get();
     // A lane that is there already stays, and the room's is freed.
     Lane& lane = lanes_.insert(std::move(room.lane_)).position->second;
@@ -103,6 +103,13 @@ void CallbackThread::drain() {
     drained_.wait(lock, [&] { return lanes_.empty(); });
 }
 
+void CallbackThread::finish(const Queue* queue) {
+    if (is_current_thread()) return;
+    std::unique_lock lock(mutex_);
+    if (busy_ == nullptr || (queue != nullptr && busy_ != queue)) return;
+    finished_.wait(lock, [this, present = begun_] { return busy_ == nullptr || begun_ != present; });
+}
+
 // Runs the first due callback without the lock. Returns false if none is due.
 bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     auto at = lanes_.upper_bound(served_);
@@ -120,9 +127,12 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
         lane.entries.pop_front();
         lane.armed = false;
         served_ = at->first;
+        if (entry.of == Of::kLibrary) busy_ = served_, ++begun_;
         lock.unlock();
         entry.function(*status, entry.user);
         lock.lock();
+        busy_ = nullptr;
+        finished_.notify_all();
         return true;
     }
     return false;

@@ -18,10 +18,16 @@ namespace sidra {
 class WaitSet;
 
 class CallbackThread {
+   public:
+    // Whose callback it is. One of the library's own ends soon, and waits for nothing that the application does.
+    enum class Of { kApplication, kLibrary };
+
+   private:
     struct Entry {
         Point point;
         sidra_callback function = nullptr;
         void* user = nullptr;
+        Of of = Of::kApplication;
     };
     // Callbacks of one queue, in order.
     struct Lane {
@@ -56,12 +62,15 @@ class CallbackThread {
     // drop comes between its timeline point and its entry.
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
     // Adds a callback for a point. Those of one queue run in the order of their points. The lock is held.
-    void add(Room room, const Point& point, sidra_callback function, void* user) noexcept;
+    void add(Room room, const Point& point, sidra_callback function, void* user, Of of) noexcept;
     // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
     // callback thread itself).
     void drain(const Queue* queue);
     // The same for all callbacks. Not on the callback thread.
     void drain();
+    // If a callback of the library's own is under way for a point of this queue (null: of any queue), returns when it
+    // ends; at once on the callback thread itself. Work that was dropped is over then.
+    void finish(const Queue* queue);
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
    private:
@@ -70,9 +79,11 @@ class CallbackThread {
     void arm_fronts(WaitSet& waits);
 
     std::mutex mutex_;
-    std::condition_variable drained_;
+    std::condition_variable drained_, finished_;
     Lanes lanes_;
     const Queue* served_ = nullptr;  // queue served last; the next one is served first
+    const Queue* busy_ = nullptr;    // queue for which a callback of the library's own is under way
+    uint64_t begun_ = 0;             // how many of those have begun
     bool ending_ = false;
     int eventfd_;  // signals a new callback or the end
     std::thread thread_;

@@ -162,7 +162,7 @@ sidra_status sidra_context_status(sidra_context* context) {
 sidra_status sidra_context_recover(sidra_context* context) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        const std::lock_guard lock(context->mutex);
+        std::unique_lock lock(context->mutex);
         std::string detail;
         int error = query_context(*context, &detail);
         if (error == -ESTALE) {
@@ -176,8 +176,15 @@ sidra_status sidra_context_recover(sidra_context* context) {
         }
         if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);
         // The pages of lost queues identify them, so a recovery that failed half-way can be continued.
-        for (sidra_stream* stream : context->streams)
-            if (stream->current_queue->run_state() == SIDRA_QUEUE_LOST) SIDRA_TRY(renew_queue(call, stream));
+        bool dropped = false;
+        for (sidra_stream* stream : context->streams) {
+            if (stream->current_queue->run_state() != SIDRA_QUEUE_LOST) continue;
+            SIDRA_TRY(renew_queue(call, stream));
+            dropped = true;
+        }
+        const std::shared_ptr<CallbackThread> callbacks = context->callbacks;
+        lock.unlock();
+        if (dropped && callbacks) callbacks->finish(nullptr);
         return SIDRA_OK;
     });
 }

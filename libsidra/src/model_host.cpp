@@ -85,7 +85,7 @@ sidra_status HostSteps::queue(const char* call, sidra_stream* stream, const std:
     const Point before = queued->before;
     *point = {before.queue, before.epoch, before.value + 1};
     const auto held = callbacks->hold();
-    callbacks->add(std::move(room), before, came, queued.release());
+    callbacks->add(std::move(room), before, came, queued.release(), CallbackThread::Of::kLibrary);
     return SIDRA_OK;
 }
 

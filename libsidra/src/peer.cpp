@@ -74,7 +74,7 @@ EpochRoot root_of(const Point& point) {
 void await(End* end, sidra_callback ready, PeerCopy* copy) {
     const std::shared_ptr<CallbackThread> callbacks = end->callbacks;  // the copy may be over when this returns
     const auto held = callbacks->hold();
-    callbacks->add(std::move(end->room), end->before, ready, copy);
+    callbacks->add(std::move(end->room), end->before, ready, copy, CallbackThread::Of::kLibrary);
 }
 
 void join(End* end, Copies place) {

@@ -334,7 +334,7 @@ sidra_status sidra_stream_add_callback(sidra_stream* stream, sidra_callback fn, 
         const auto held = callbacks->hold();
         Point point;
         SIDRA_TRY(current_point(call, stream, &point));
-        callbacks->add(std::move(room), point, fn, user);
+        callbacks->add(std::move(room), point, fn, user, CallbackThread::Of::kApplication);
         return SIDRA_OK;
     });
 }
@@ -352,8 +352,8 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         // Host signals ring the doorbells of the context's streams; prevent that while the write index changes.
-        const std::lock_guard context_lock(stream->context->mutex);
-        const std::shared_ptr<CallbackThread>& callbacks = stream->context->callbacks;
+        std::unique_lock context_lock(stream->context->mutex);
+        const std::shared_ptr<CallbackThread> callbacks = stream->context->callbacks;
         Queue& queue = *stream->current_queue;
         if (queue.run_state() == SIDRA_QUEUE_LOST) return lost_status(call, *stream->context);
         std::string detail;
@@ -377,7 +377,11 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             queue.begin_epoch(reset.epoch);
             name_epoch(stream->context, reset.epoch, {.stream = stream->id});
         }
-        if (callbacks) callbacks->wake();
+        context_lock.unlock();
+        if (callbacks) {
+            callbacks->wake();
+            callbacks->finish(&queue);
+        }
         return SIDRA_OK;
     });
 }
