@@ -16,6 +16,7 @@ Gates::~Gates() {
 }
 
 sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates) {
+    const std::lock_guard gates_lock(stream->gates_mutex);
     const uint32_t epoch = stream->queue.load(std::memory_order_acquire)->current_epoch.load(std::memory_order_acquire);
     if (Gates* present = stream->gates.get(); present != nullptr && present->epoch_ == epoch) {
         const std::lock_guard lock(present->mutex_);
@@ -30,35 +31,23 @@ sidra_status Gates::of(const char* call, sidra_stream* stream, std::shared_ptr<G
         const std::lock_guard lock(context->mutex);  // no recovery meanwhile
         context->gates.reserve(context->gates.size() + 1);
         SIDRA_TRY(Queue::create(call, context, {.ring_log2 = SIDRA_QUEUE_LOG2_MIN}, &made->queue_));
+        made->queue_number_ = made->queue_->number;
+        made->queue_epoch_ = made->queue_->epoch->number;
         context->gates.push_back(made.get());
     }
     *gates = stream->gates = std::move(made);
     return SIDRA_OK;
 }
 
-sidra_status Gates::close(const char* call, sidra_stream* stream, Point* before, uint64_t latest) {
+void Gates::close(sidra_stream* stream, Point* before) noexcept {
     sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
     packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
-    {
-        const std::lock_guard lock(mutex_);
-        if (!queue_)  // a gate before this one has failed: its stream stops there, or has stopped
-            return sidra::fail(SIDRA_ERROR_FAULT, call,
-                               "stream {} stops at an earlier copy whose source failed, or at a function of the "
-                               "host that failed; sidra_stream_reset() it",
-                               stream->id);
-        packet.sem.queue = queue_->number;
-        packet.sem.epoch = queue_->epoch->number;
-        packet.sem.value = closed_ + 1;
-    }
-    SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, before, {}, latest));
+    packet.sem.queue = queue_number_;
+    packet.sem.epoch = queue_epoch_;
+    packet.sem.value = ++closed_;
+    store(stream, packet, before);
     --before->value;
-    {
-        const std::lock_guard lock(mutex_);
-        ++closed_;
-    }
-    const std::lock_guard lock(stream->lock);
     flush(stream);
-    return SIDRA_OK;
 }
 
 void Gates::open() {

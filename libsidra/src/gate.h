@@ -22,13 +22,13 @@ class Gates {
     Gates(const Gates&) = delete;
     Gates& operator=(const Gates&) = delete;
 
-    // Those of the stream's present epoch; makes them if there are none. `mutex` of the stream's gates is held.
+    // Those of the stream's present epoch; makes them if there are none.
     static sidra_status of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates);
 
     // Everything queued in `stream` from now on waits for the next gate. `before` returns the point before that. The
-    // mutex of the stream's gates is held, because the ring must have the gates in order. Waits for room in the ring
-    // until `latest` or the stream's deadline.
-    sidra_status close(const char* call, sidra_stream* stream, Point* before, uint64_t latest = SIDRA_NEVER);
+    // stream was locked by lock_with_room(), so the ring has the gates in order. After a failure the gate makes no
+    // difference: the stream stops, or has stopped, at the one that failed.
+    void close(sidra_stream* stream, Point* before) noexcept;
     // Opens the gate at which the stream waits. Without effect if the stream was stopped or reset.
     void open();
     // Stops the stream at the gate at which it waits; `root` is where the failure began.
@@ -40,11 +40,12 @@ class Gates {
     Gates(sidra_context* context, uint32_t epoch) : context_(context), epoch_(epoch), failure_(1) {}
 
     sidra_context* const context_;
-    std::mutex mutex_;              // protects the members below
-    std::shared_ptr<Queue> queue_;  // null: a gate has failed
-    const uint32_t epoch_;          // of the stream
-    EpochNames failure_;            // room for the name of a failure
-    uint64_t closed_ = 0;           // gates that were ever closed
+    const uint32_t epoch_;                         // of the stream
+    uint32_t queue_number_ = 0, queue_epoch_ = 0;  // also of one that is gone
+    std::mutex mutex_;                             // protects the next two members
+    std::shared_ptr<Queue> queue_;                 // null: a gate has failed
+    EpochNames failure_;                           // room for the name of a failure
+    uint64_t closed_ = 0;                          // gates that were ever closed; protected by the stream's lock
 };
 
 }  // namespace sidra

@@ -4,6 +4,7 @@
 #define SIDRA_MODEL_OBJECT_H
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -25,14 +26,20 @@ using Sharers = std::shared_ptr<std::atomic<uint32_t>>;
 
 // The model for one shape of each input, with memory of its own.
 struct ModelVariant {
-    std::mutex mutex;              // protects the members below, and the order of runs
+    // What a thread does with it. kQueueing: others wait until it has queued a run. kRunning: it is in
+    // sidra_model_run(), and others are refused.
+    enum class Use { kNone, kQueueing, kRunning };
+
+    std::mutex mutex;  // protects work and use
+    std::condition_variable queued;
     sidra_buffer* work = nullptr;  // null: not made yet
+    Use use = Use::kNone;
+    // The members below belong to the thread that queues or runs, which holds no lock when it waits for room in a ring.
     // The calls of the chip before, between and behind the functions of the host; empty: not made yet.
     std::vector<sidra_graph*> graphs;
     std::shared_ptr<HostSteps> host;  // made with the graphs
     uint64_t first = 0;               // value of the point of the last run's first graph
     Point last;                       // end of the last run
-    bool running = false;             // a thread is in sidra_model_run()
 };
 
 }  // namespace sidra

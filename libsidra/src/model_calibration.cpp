@@ -2,6 +2,7 @@
 #include "model_calibration.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "stream.h"
 #include "submit.h"
@@ -44,15 +45,21 @@ sidra_status ModelCalibration::read(const char* call, sidra_context* context, co
 }
 
 sidra_status ModelCalibration::queue(const char* call, sidra_stream* stream, uint32_t index, sidra_weights* weights) {
-    const std::lock_guard lock(mutex_);
     auto mvm = SIDRA_INIT(sidra_mvm);
-    mvm.batch = vectors_[index].count;
     mvm.in_type = SIDRA_U8;
-    mvm.in = {memory_, vectors_[index].offset};
     mvm.out_type = SIDRA_U8;  // the smallest
     mvm.out_scale = 1;
-    mvm.out = {memory_, products_};
-    return queue_calibration(call, stream, weights, mvm, &vectors_[index].done);
+    {
+        const std::lock_guard lock(mutex_);
+        mvm.batch = vectors_[index].count;
+        mvm.in = {memory_, vectors_[index].offset};
+        mvm.out = {memory_, products_};
+    }
+    Point done;
+    SIDRA_TRY(queue_calibration(call, stream, weights, mvm, &done));  // without the mutex: it may wait for room
+    const std::lock_guard lock(mutex_);
+    vectors_[index].done = std::move(done);
+    return SIDRA_OK;
 }
 
 Programming ModelCalibration::state(uint32_t index) {

@@ -209,8 +209,12 @@ class Creation {
 
 // Which the application, or another model, may have queued in another stream.
 sidra_status wait_for_programming(const char* call, sidra_stream* stream, sidra_weights* weights) {
-    const std::lock_guard lock(weights->mutex);
-    return weights->program_point.queue ? wait_point(call, stream, weights->program_point) : SIDRA_OK;
+    Point point;
+    {
+        const std::lock_guard lock(weights->mutex);
+        point = weights->program_point;
+    }
+    return point.queue ? wait_point(call, stream, point) : SIDRA_OK;
 }
 
 sidra_status queue_programming(const char* call, sidra_stream* stream, sidra_model* model, Creation* creation) {

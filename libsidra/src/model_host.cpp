@@ -9,7 +9,7 @@
 #include "buffer.h"
 #include "callback.h"
 #include "gate.h"
-#include "stream.h"
+#include "submit.h"
 
 namespace sidra {
 
@@ -78,9 +78,11 @@ sidra_status HostSteps::queue(const char* call, sidra_stream* stream, const std:
     std::shared_ptr<CallbackThread> callbacks;
     SIDRA_TRY(find_callbacks(call, stream->context, &callbacks));
     CallbackThread::Room room;
-    const std::lock_guard lock(stream->gates_mutex);
     SIDRA_TRY(Gates::of(call, stream, &queued->gates));
-    SIDRA_TRY(queued->gates->close(call, stream, &queued->before, latest));
+    sidra_stream* streams[] = {stream};
+    SIDRA_TRY(lock_with_room(call, streams, latest));
+    queued->gates->close(stream, &queued->before);
+    stream->lock.unlock();
     // From here on the stream waits, so nothing may leave this function before somebody opens the gate.
     const Point before = queued->before;
     *point = {before.queue, before.epoch, before.value + 1};

@@ -2,6 +2,8 @@
 // Compiled models: runs of a variant.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "buffer.h"
@@ -68,7 +70,7 @@ struct NewGraphs {
     }
 };
 
-// The variant's lock is held.
+// The variant belongs to this thread.
 sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) {
     ModelVariant& variant = *model->variants[number];
     if (!variant.graphs.empty()) return SIDRA_OK;
@@ -111,7 +113,7 @@ sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) 
     return SIDRA_OK;
 }
 
-// Lets the stream wait for a run that another one has not done. The variant's lock is held.
+// Lets the stream wait for a run that another one has not done.
 sidra_status wait_for_last(const char* call, sidra_stream* stream, const Point& last) {
     if (!last.queue || last.state() != Point::State::kPending) return SIDRA_OK;
     const sidra_status status = wait_point(call, stream, last);
@@ -119,11 +121,10 @@ sidra_status wait_for_last(const char* call, sidra_stream* stream, const Point& 
                                                   : SIDRA_OK;  // it may have failed meanwhile, and is over then
 }
 
-// Queues a run; the variant's lock is held. latest: when a wait for room in the ring ends.
+// Queues a run; the variant belongs to this thread. latest: when a wait for room in the ring ends.
 sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number, uint64_t latest) {
     ModelVariant& variant = *model->variants[number];
     SIDRA_TRY(check_deployed(call, model));
-    SIDRA_TRY(make_work(call, model, number));
     SIDRA_TRY(make_graphs(call, model, number));
     SIDRA_TRY(wait_for_last(call, stream, variant.last));
     for (size_t i = 0; i < variant.graphs.size(); ++i) {
@@ -144,9 +145,16 @@ sidra_status check_run(const char* call, sidra_stream** stream, sidra_model** mo
     return check_variant(call, **model, variant);
 }
 
+// The variant's lock is held.
 sidra_status check_idle(const char* call, const sidra_model& model, uint32_t variant) {
-    if (!model.variants[variant]->running) [[likely]]
+    const ModelVariant::Use use = model.variants[variant]->use;
+    if (use == ModelVariant::Use::kNone) [[likely]]
         return SIDRA_OK;
+    if (use == ModelVariant::Use::kQueueing)
+        return fail(SIDRA_ERROR_TIMEOUT, call,
+                    "another thread was still queueing a run of variant {} of model {} at the deadline. Nothing was "
+                    "queued; wait for its stream, whose ring may be full, or give a later deadline",
+                    variant, model.id);
     return fail(
         SIDRA_ERROR_BUSY, call,
         "another thread is in sidra_model_run() with variant {} of model {}; load the model once for each thread "
@@ -174,7 +182,7 @@ struct Run {
     Point end;
 };
 
-// A thread in sidra_model_run(): no other one uses the variant meanwhile, except for its buffer.
+// A thread to which a variant belongs: no other one uses it meanwhile, except for its buffer.
 class Turn {
    public:
     explicit Turn(ModelVariant* variant) : variant_(*variant) {}
@@ -182,24 +190,30 @@ class Turn {
     Turn& operator=(const Turn&) = delete;
     ~Turn() {
         if (!begun_) return;
-        const std::lock_guard lock(variant_.mutex);
-        variant_.running = false;
+        {
+            const std::lock_guard lock(variant_.mutex);
+            variant_.use = ModelVariant::Use::kNone;
+        }
+        variant_.queued.notify_all();
     }
-    // Returns the end of the run before this one.
-    sidra_status begin(const char* call, sidra_model* model, uint32_t variant, Point* last) {
-        const std::lock_guard lock(variant_.mutex);
+    // Waits until the deadline for a thread that queues a run.
+    sidra_status begin(const char* call, sidra_model* model, uint32_t variant, ModelVariant::Use use,
+                       uint64_t deadline) {
+        std::unique_lock lock(variant_.mutex);
+        // This clock is CLOCK_MONOTONIC, but counts with a sign.
+        const std::chrono::nanoseconds latest(std::min<uint64_t>(deadline, std::chrono::nanoseconds::max().count()));
+        variant_.queued.wait_until(lock, std::chrono::steady_clock::time_point(latest),
+                                   [&] { return variant_.use != ModelVariant::Use::kQueueing; });
         SIDRA_TRY(check_idle(call, *model, variant));
-        SIDRA_TRY(check_waiting(call, *model, variant));
         SIDRA_TRY(check_deployed(call, model));
         SIDRA_TRY(make_work(call, model, variant));
-        *last = variant_.last;
-        variant_.running = begun_ = true;
+        variant_.use = use;
+        begun_ = true;
         return SIDRA_OK;
     }
     // Returns what it queues, also if it fails after a part of that: a function of the host may have failed meanwhile.
     sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t variant, uint64_t deadline,
                         Run* run) {
-        const std::lock_guard lock(variant_.mutex);
         variant_.first = kNothing;
         const sidra_status status = sidra::launch(call, stream, model, variant, deadline);
         *run = {variant_.first, variant_.last};
@@ -255,8 +269,13 @@ sidra_status get_work(const char* call, sidra_model* model, uint32_t number, sid
 }
 
 sidra_status queue_run(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number) {
-    const std::lock_guard lock(model->variants[number]->mutex);
-    SIDRA_TRY(check_idle(call, *model, number));
+    uint64_t deadline = 0;
+    {
+        const std::lock_guard lock(stream->lock);
+        deadline = stream->deadline;
+    }
+    Turn turn(model->variants[number].get());
+    SIDRA_TRY(turn.begin(call, model, number, ModelVariant::Use::kQueueing, deadline));
     return launch(call, stream, model, number, SIDRA_NEVER);
 }
 
@@ -284,10 +303,11 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
                              void* const* outputs, uint64_t deadline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check_run(call, &stream, &model, variant));
+        SIDRA_TRY(check_waiting(call, *model, variant));
         Turn turn(model->variants[variant].get());
-        Point last;
+        SIDRA_TRY(turn.begin(call, model, variant, ModelVariant::Use::kRunning, deadline));
+        const Point last = model->variants[variant]->last;
         Run run;
-        SIDRA_TRY(turn.begin(call, model, variant, &last));
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
         submit_batch(stream);  // the run before this one may be in it

@@ -83,18 +83,14 @@ void join(End* end, Copies place) {
     end->context->peer_copies.splice(end->context->peer_copies.end(), place);
 }
 
-// Gives up what belongs to the context.
-sidra_context* forget(End* end) {
+// Gives up what belongs to the context, which may end now. The caller holds the copy's mutex, and another reference to
+// the copy.
+void let_go(End* end) {
+    if (end->context == nullptr) return;
     end->gates.reset();
     end->before = {};
     end->callbacks.reset();  // the context has it still
-    return std::exchange(end->context, nullptr);
-}
-
-// The context may end now. The caller holds the copy's mutex, and another reference to the copy.
-void let_go(End* end) {
-    if (end->context == nullptr) return;
-    sidra_context* context = forget(end);
+    sidra_context* context = std::exchange(end->context, nullptr);
     const std::lock_guard lock(context->peers_mutex);
     context->peer_copies.erase(end->at);
 }
@@ -140,13 +136,8 @@ sidra_status make_end(const char* call, sidra_stream* stream, const sidra_ref& r
     end->context = stream->context;
     end->life = life_of(buffer_of(ref));
     end->host = buffer_of(ref).host + ref.offset;
-    return find_callbacks(call, stream->context, &end->callbacks);
-}
-
-// The mutex of the stream's gates is held.
-sidra_status close_gate(const char* call, sidra_stream* stream, End* end) {
-    SIDRA_TRY(Gates::of(call, stream, &end->gates));
-    return end->gates->close(call, stream, &end->before);
+    SIDRA_TRY(find_callbacks(call, stream->context, &end->callbacks));
+    return Gates::of(call, stream, &end->gates);
 }
 
 sidra_status copy_between(const char* call, sidra_stream* target, const sidra_ref& dst, sidra_stream* source,
@@ -156,21 +147,19 @@ sidra_status copy_between(const char* call, sidra_stream* target, const sidra_re
     copy->size = size;
     SIDRA_TRY(make_end(call, source, src, &copy->source));
     SIDRA_TRY(make_end(call, target, dst, &copy->target));
-    sidra_status status = SIDRA_OK;
-    {
-        // Of both streams together: two copies must come in one order in both rings, or each would wait for the other.
-        const std::scoped_lock lock(source->gates_mutex, target->gates_mutex);
-        SIDRA_TRY(close_gate(call, source, &copy->source));
-        // From here on the source waits, so nothing may leave this function before somebody opens its gate.
-        status = guarded(call, [&] { return close_gate(call, target, &copy->target); });
-    }
+    // Of both streams together: two copies must come in one order in both rings, or each would wait for the other.
+    sidra_stream* streams[] = {source, target};
+    SIDRA_TRY(lock_with_room(call, streams));
+    copy->source.gates->close(source, &copy->source.before);
+    copy->target.gates->close(target, &copy->target.before);
+    for (sidra_stream* stream : streams) stream->lock.unlock();
+    // From here on both wait, so nothing may leave this function before somebody opens their gates.
     const Point& before = copy->source.before;
     copy->source_gone = {before.queue->stream_id, true, before.value, SIDRA_FAULT_TRANSLATION};
     join(&copy->source, std::move(source_place));
-    if (status == SIDRA_OK) join(&copy->target, std::move(target_place));
-    else forget(&copy->target);  // it has no gate for the copy
+    join(&copy->target, std::move(target_place));
     await(&copy->source, source_came, copy.get());
-    return status;
+    return SIDRA_OK;
 }
 
 // Visits the copies of a context without memory of its own. Meanwhile others may leave the list, but none comes.

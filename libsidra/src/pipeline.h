@@ -36,8 +36,8 @@ struct sidra_pipeline : sidra::Handle {
     sidra_buffer *inputs = nullptr, *outputs = nullptr;  // of all runs, in the memory of the first and the last chip
     size_t input_bytes = 0, output_bytes = 0;            // of one run
 
-    std::mutex receiving;  // one thread at a time; outermost lock
-    std::mutex mutex;      // protects the members below and the order of what is queued
+    std::mutex receiving, submitting;  // one thread at a time each, which may wait for streams; outermost locks
+    std::mutex mutex;                  // protects the members below
     struct Run {
         uint32_t variant = 0;
         sidra::Point end;

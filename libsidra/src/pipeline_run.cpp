@@ -141,7 +141,7 @@ using namespace sidra;
 sidra_status sidra_pipeline_deploy_async(sidra_pipeline* pipeline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "pipeline", pipeline));
-        const std::lock_guard lock(pipeline->mutex);
+        const std::lock_guard submitting(pipeline->submitting);
         for (size_t s = 0; s < pipeline->stages.size(); ++s) {
             const Stage& stage = pipeline->stages[s];
             if (const sidra_status status = sidra_model_deploy_async(stage.compute, handle_of(stage.model));
@@ -162,30 +162,38 @@ sidra_status sidra_pipeline_submit(sidra_pipeline* pipeline, uint32_t variant, c
             if ((inputs == nullptr || inputs[i] == nullptr) && tensor_bytes(*takes[i]) != 0)
                 return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "the pointer to input {} {} is NULL", i,
                             quoted(takes[i]->name()));
-        const std::lock_guard lock(pipeline->mutex);
-        if (pipeline->failed) return refuse_failed(call);
-        for (size_t s = 0; s < pipeline->stages.size(); ++s)  // so that no stage begins what another one cannot do
-            if (const sidra_status status = check_deployed(call, pipeline->stages[s].model); status != SIDRA_OK)
-                return fail_stage(call, *pipeline, s, status);
-        const uint64_t runs = pipeline->runs.size(), run = pipeline->submitted % runs;
-        if (pipeline->submitted - pipeline->received == runs)
-            return fail(SIDRA_ERROR_BUSY, call,
-                        "{} runs are under way, and no more fit into the pipeline; sidra_pipeline_receive() takes the "
-                        "outputs of the oldest one",
-                        runs);
+        const std::lock_guard submitting(pipeline->submitting);
+        uint64_t submitted = 0;
+        {
+            const std::lock_guard lock(pipeline->mutex);
+            if (pipeline->failed) return refuse_failed(call);
+            for (size_t s = 0; s < pipeline->stages.size(); ++s)  // so that no stage begins what another one cannot do
+                if (const sidra_status status = check_deployed(call, pipeline->stages[s].model); status != SIDRA_OK)
+                    return fail_stage(call, *pipeline, s, status);
+            submitted = pipeline->submitted;
+            if (const uint64_t runs = pipeline->runs.size(); submitted - pipeline->received == runs)
+                return fail(SIDRA_ERROR_BUSY, call,
+                            "{} runs are under way, and no more fit into the pipeline; sidra_pipeline_receive() takes "
+                            "the outputs of the oldest one",
+                            runs);
+        }
+        // Without the mutex: while the ring of a stage is full, queries and receivers must not wait for it.
+        const uint64_t run = submitted % pipeline->runs.size();
         std::byte* const memory = map(pipeline->inputs);
         SIDRA_TRY(for_each(takes, run * pipeline->input_bytes, [&](uint32_t i, size_t at, size_t bytes) {
             std::memcpy(memory + at, inputs[i], bytes);
             return SIDRA_OK;
         }));
         const uint32_t variants = first.file.manifest().variants()->size();
-        const uint32_t number = static_cast<uint32_t>(pipeline->submitted % kSlots) * variants + variant;
+        const uint32_t number = static_cast<uint32_t>(submitted % kSlots) * variants + variant;
         for (size_t s = 0; s < pipeline->stages.size(); ++s)
             if (const sidra_status status = guarded(call, [&] { return queue_stage(call, pipeline, s, number, run); });
                 status != SIDRA_OK) {
+                const std::lock_guard lock(pipeline->mutex);
                 pipeline->failed = true;
                 return fail_first(call, *pipeline, s, status);
             }
+        const std::lock_guard lock(pipeline->mutex);
         pipeline->runs[run] = {variant, pipeline->stages.back().given[number]};
         ++pipeline->submitted;
         return SIDRA_OK;
@@ -246,7 +254,7 @@ sidra_status sidra_pipeline_synchronize(sidra_pipeline* pipeline, uint64_t deadl
 sidra_status sidra_pipeline_reset(sidra_pipeline* pipeline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "pipeline", pipeline));
-        const std::lock_guard lock(pipeline->mutex);
+        const std::scoped_lock lock(pipeline->submitting, pipeline->mutex);
         pipeline->failed = true;
         for (size_t s = 0; s < pipeline->stages.size(); ++s) {
             Stage& stage = pipeline->stages[s];

@@ -57,7 +57,7 @@ struct alignas(64) sidra_stream : sidra::Handle {
         former_queues;                    // queues before recoveries: another thread may still read their pages
     std::list<sidra::Deferred> deferred;  // in order of value
     uint64_t former_device_ps = 0, former_energy_pj = 0;  // totals of former queues
-    std::mutex gates_mutex;                               // protects gates, and their order in the ring
+    std::mutex gates_mutex;                               // protects gates
     std::shared_ptr<sidra::Gates> gates;                  // where the stream waits for the library
     std::mutex fd_mutex;                                  // protects fd and armed_value
     int fd = -1;                                          // eventfd of sidra_stream_get_fd()

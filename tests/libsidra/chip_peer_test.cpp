@@ -126,6 +126,27 @@ TEST_F(ChipPeer, ManyThreadsMayShareAPairOfStreams) {
     }
 }
 
+TEST_F(ChipPeer, ACopyThatWaitsForRoomBlocksNoOther) {
+    Stream full(context[0], {.ring_packets = 64}), other(context[0]);
+    full.wait(words[0].at(), uint64_t{1});
+    for (int i = 1; i < 64; ++i) full.nop();
+    data[0].as<uint64_t>()[0] = 5;
+    std::thread waiting(
+        [&] { EXPECT_OK(sidra_copy_peer_async(stream[1].get(), data[1].at(0), full.get(), data[0].at(0), 64)); });
+    for (Stream* each : {&other, &stream[1]}) each->set_deadline(Deadline::poll());
+    for (uint64_t round = 1; round <= 200; ++round) {  // at last the thread waits
+        data[0].as<uint64_t>()[512] = round;
+        EXPECT_OK(sidra_copy_peer_async(stream[1].get(), data[1].at(4096), other.get(), data[0].at(4096), 64));
+        EXPECT_OK(sidra_stream_synchronize(stream[1].get(), soon()));
+        ASSERT_EQ(round, data[1].as<uint64_t>()[512]);
+    }
+    EXPECT_EQ(64u, submitted(full));
+    context[0].signal(words[0].at(), 1);
+    waiting.join();
+    stream[1].synchronize();
+    EXPECT_EQ(5u, data[1].as<uint64_t>()[0]);
+}
+
 TEST_F(ChipPeer, OneContextToo) {
     Stream other(context[0]);
     other.wait(words[0].at(), uint64_t{1});

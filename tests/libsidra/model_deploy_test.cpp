@@ -183,6 +183,30 @@ TEST_F(ModelSharing, OneThatSharesWaitsForTheProgrammingInAnotherStream) {
     expect_answers(five, later, 0, pixels(5), second);
 }
 
+TEST_F(ModelSharing, OneThatWaitsForRoomBlocksNoQuery) {
+    Perceptron two({2}, 1), five({5}, 1);
+    const TestFile file(two.model.file()), other(five.model.file());
+    sidra_model* const first = load(file);
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.ring_packets = 64;
+    sidra_stream* full = nullptr;
+    ASSERT_OK(sidra_stream_create(context, &options, &full));
+    for (sidra_stream* each : {stream, full}) block(each);
+    for (uint32_t i = 1; i < options.ring_packets; ++i) ASSERT_OK(sidra_nop_async(full));
+    ASSERT_OK(sidra_model_deploy_async(stream, first));
+    sidra_model* const later = load(other);
+    ASSERT_OK(sidra_model_share_matrices(later, first, nullptr));
+    std::thread deploying([&] { EXPECT_OK(sidra_model_deploy_async(full, later)); });
+    for (int i = 0; i < 10'000; ++i) {  // at last the thread waits
+        EXPECT_OK(sidra_model_progress(first, nullptr, nullptr));
+        std::this_thread::yield();
+    }
+    unblock();
+    deploying.join();
+    expect_answers(five, later, 0, pixels(5), full);
+    EXPECT_OK(sidra_stream_destroy(full));
+}
+
 TEST_F(ModelSharing, WhoSharesProgramsWhatAResetHasDropped) {
     Perceptron two({2}, 1), five({5}, 1);
     const TestFile file(two.model.file()), other(five.model.file());

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
-#include <thread>
 #include <tuple>
 
+#include "busy_thread.h"
 #include "model_fixture.h"
 #include "paths.h"
 #include "patience.h"
@@ -30,32 +30,6 @@ struct Case {
             for (size_t c = 0; c < kColumns; ++c) y[(i == 2 ? 3 : 0) * kColumns + c] += updates[i * kColumns + c];
         return y;
     }
-};
-
-// Keeps the thread of the callbacks, which computes the functions of the host, until it is told to end.
-class BusyThread {
-   public:
-    explicit BusyThread(sidra_stream* stream) {
-        const auto hold = [](sidra_status, void* user) {
-            auto& its_step = *static_cast<std::atomic<int>*>(user);
-            its_step = 1;
-            while (its_step != 2) std::this_thread::yield();
-            its_step = 3;
-        };
-        EXPECT_OK(sidra_stream_add_callback(stream, hold, &step_));
-        EXPECT_TRUE(eventually([&] { return step_ == 1; }));
-    }
-    BusyThread(const BusyThread&) = delete;
-    BusyThread& operator=(const BusyThread&) = delete;
-    ~BusyThread() { end(); }
-    void end() {
-        if (step_ == 3) return;
-        step_ = 2;
-        EXPECT_TRUE(eventually([&] { return step_ == 3; }));
-    }
-
-   private:
-    std::atomic<int> step_ = 0;
 };
 
 class ModelHost : public ModelStreams {

@@ -199,6 +199,40 @@ TEST_F(ModelStreams, AThreadThatRunsAVariantKeepsItForItself) {
     EXPECT_EQ(2, number);
 }
 
+// A thread waits for room to queue a run. Others wait no longer for it than they were told, and queries not at all.
+TEST_F(ModelStreams, ARunThatWaitsForRoomKeepsTheDeadlinesOfOthers) {
+    constexpr uint32_t kRing = 64;
+    sidra_model* model = load(counter().file());
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.ring_packets = kRing;
+    sidra_stream* full = nullptr;
+    ASSERT_OK(sidra_stream_create(context, &options, &full));
+    block(full);
+    for (uint32_t i = 1; i < kRing; ++i) ASSERT_OK(sidra_nop_async(full));
+    std::thread waiting([&] { EXPECT_OK(sidra_model_run_async(full, model, 0)); });
+    EXPECT_OK(sidra_stream_set_deadline(second, 0));
+    int runs = 0;
+    EXPECT_TRUE(eventually([&] {
+        const sidra_status status = sidra_model_run_async(second, model, 0);
+        runs += status == SIDRA_OK ? 1 : 0;
+        return status == SIDRA_ERROR_TIMEOUT;
+    }));
+    expect_said("another thread was still queueing a run of variant 0");
+    EXPECT_FAILS(SIDRA_ERROR_TIMEOUT,
+                 sidra_model_run(second, model, 0, nullptr, nullptr, sidra_deadline_after_ns(5'000'000)));
+    expect_said("another thread was still queueing a run of variant 0");
+    sidra_buffer* buffer = nullptr;
+    EXPECT_OK(sidra_model_get_buffer(model, 0, &buffer));
+    unblock();
+    waiting.join();
+    EXPECT_OK(sidra_stream_set_deadline(second, SIDRA_NEVER));
+    int32_t number = 0;
+    void* const outputs[] = {&number};
+    EXPECT_OK(sidra_model_run(second, model, 0, nullptr, outputs, soon()));
+    EXPECT_EQ(runs + 2, number);
+    EXPECT_OK(sidra_stream_destroy(full));
+}
+
 TEST_F(ModelStreams, ADeadlinePassesAndTheRunContinues) {
     sidra_model* model = load(counter().file());
     int32_t number = -1;

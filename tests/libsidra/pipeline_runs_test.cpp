@@ -3,9 +3,10 @@
 #include <atomic>
 #include <thread>
 
+#include "busy_thread.h"
 #include "model_fixture.h"
 #include "patience.h"
-#include "sidra/pipeline.h"
+#include "pipeline.h"
 
 namespace sidra::test {
 namespace {
@@ -36,6 +37,43 @@ TEST_F(PipelineFiles, OverlappingInputsThatDoNotFitAreRefused) {
     for (int i = 0; i < 1000; ++i) model.add_input(variant, "x", fb::Type::U8, {1u << 31, 1u << 7}, 0);
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, create(model));
     expect_said("bytes do not fit in the 39-bit address space of a context");
+}
+
+// The gates of many functions of the host fill a ring, while the thread that opens them has other things to do.
+TEST_F(PipelineFiles, QueriesDoNotWaitForASubmissionThatWaitsForRoom) {
+    constexpr uint32_t kFunctions = 300, kRing = 1024;
+    TestModel model;
+    const uint32_t variant = model.add_variant(64);
+    for (uint32_t i = 0; i < kFunctions; ++i) {
+        fb::HostT host;
+        host.function = "power";
+        for (int input = 0; input < 2; ++input)
+            host.inputs.push_back(std::make_unique<fb::ArrayT>(host_array(work(0), fb::Type::S64, {0})));
+        host.output = std::make_unique<fb::ArrayT>(host_array(work(0), fb::Type::S64, {0}));
+        model.add_call(variant, "/Pow", std::move(host));
+    }
+    const TestFile file(model.file());
+    sidra_pipeline* pipeline = nullptr;
+    ASSERT_OK(sidra_pipeline_create(&context, 1, file.path(), &pipeline));
+    sidra_stream* const computes = HandleTable<sidra_pipeline>::find(parts_of(pipeline))->stages.front().compute;
+    {
+        BusyThread busy(stream);
+        ASSERT_OK(sidra_pipeline_submit(pipeline, 0, nullptr));
+        std::thread waiting([&] { EXPECT_OK(sidra_pipeline_submit(pipeline, 0, nullptr)); });
+        EXPECT_TRUE(eventually([&] {
+            uint64_t submitted = 0;
+            EXPECT_OK(sidra_stream_timeline(computes, &submitted, nullptr));
+            return submitted >= kRing;
+        }));
+        auto info = SIDRA_INIT(sidra_pipeline_info);
+        EXPECT_OK(sidra_pipeline_get_info(pipeline, &info));
+        EXPECT_EQ(1u, info.runs);
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_pipeline_receive(pipeline, nullptr, 0));
+        busy.end();
+        waiting.join();
+    }
+    for (int run = 0; run < 2; ++run) EXPECT_OK(sidra_pipeline_receive(pipeline, nullptr, soon()));
+    EXPECT_OK(sidra_pipeline_destroy(pipeline));
 }
 
 class PipelineRuns : public ModelStreams {
