@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clock.h"
@@ -41,7 +42,7 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
                                {ELOOP, SIDRA_ERROR_NO_DEVICE},
                                {ENODEV, SIDRA_ERROR_NO_DEVICE},
                                {ENXIO, SIDRA_ERROR_NO_DEVICE}});
-        return adopt_transport(call, index, std::move(transport), device);
+        return adopt_transport(call, index, node.substr(node.rfind('/') + 1), std::move(transport), device);
     }
     if (choice.by_default) announce_embedded();
 
@@ -59,12 +60,12 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
              {ENAMETOOLONG, SIDRA_ERROR_INVALID_ARGUMENT},
              {ENOTDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
     }
-    return adopt_transport(call, index, std::move(transport), device);
+    return adopt_transport(call, index, fmt::format("sidra{}", environment.chip), std::move(transport), device);
 }
 
 }  // namespace
 
-sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
+sidra_status adopt_transport(const char* call, uint32_t index, std::string name, std::unique_ptr<Transport> transport,
                              sidra_device** device) {
     std::string detail;
     sidra_query_device info{};
@@ -79,7 +80,7 @@ sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<T
                     index, text(info.uapi_version), text(info.hw_version), SIDRA_UAPI_VERSION_MAJOR,
                     SIDRA_HW_VERSION_MAJOR);
     auto* made = HandleTable<sidra_device>::make();
-    made->index = index;
+    made->name = std::move(name);
     made->transport = std::move(transport);
     made->info = info;
     *device = handle_of(made);
@@ -133,7 +134,7 @@ sidra_status sidra_device_get_info(sidra_device* device, sidra_device_info* info
             return fail_errno(call, error, fmt::format("querying device {}", device->id), detail);
         sidra_device_info result{};
         const auto copy_text = [](char* to, size_t size, std::string_view from) { from.copy(to, size - 1); };
-        copy_text(result.name, sizeof result.name, fmt::format("sidra{}", device->index));
+        copy_text(result.name, sizeof result.name, device->name);
         copy_text(result.transport, sizeof result.transport, device->transport->kind());
         copy_text(result.engine, sizeof result.engine, device->transport->engine());
         std::memcpy(result.uuid, fixed.uuid, sizeof result.uuid);

@@ -13,7 +13,7 @@
 struct sidra_device : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kDevice;
 
-    uint32_t index = 0;
+    std::string name;  // of its node, or "sidra" and the number of the embedded chip
     std::shared_ptr<sidra::Transport> transport;
     sidra_query_device info{};  // as the driver describes it
     std::atomic<uint32_t> contexts{0};
@@ -43,7 +43,7 @@ int query_device(Transport& transport, sidra_query_type type, T* answer, std::st
 }
 
 // Creates a device handle for an open transport; checks that the versions are compatible.
-sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
+sidra_status adopt_transport(const char* call, uint32_t index, std::string name, std::unique_ptr<Transport> transport,
                              sidra_device** device);
 
 }  // namespace sidra

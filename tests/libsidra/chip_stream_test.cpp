@@ -21,7 +21,7 @@ using ChipStream = ChipTest;
 TEST_F(ChipStream, DeviceInfo) {
     auto info = SIDRA_INIT(sidra_device_info);
     ASSERT_OK(sidra_device_get_info(device, &info));
-    EXPECT_STREQ("sidra0", info.name);
+    EXPECT_EQ(on_a_node() ? node_name() : "sidra0", info.name);
     EXPECT_STREQ(on_a_node() ? "kernel" : "embedded", info.transport);
     EXPECT_EQ(on_a_node(), info.engine[0] == '\0') << "only an embedded chip can tell";
     EXPECT_TRUE(info.model);

@@ -20,7 +20,7 @@ class FakeTest : public testing::Test {
     void SetUp() override {
         auto transport = std::make_unique<FakeTransport>();
         fake = transport.get();
-        ASSERT_OK(adopt_transport("sidra_device_open", 0, std::move(transport), &device));
+        ASSERT_OK(adopt_transport("sidra_device_open", 0, "sidra0", std::move(transport), &device));
         ASSERT_OK(sidra_context_create(device, &context));
         ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
         ASSERT_OK(sidra_buffer_create(context, kBufferSize, 0, &buffer));

@@ -389,7 +389,7 @@ TEST_F(Handles, AreDestroyedByOneOfTwoThreads) {
                                  sidra_context_destroy);
     destroy_twice<sidra_device>(
         [&](auto** object) {
-            return adopt_transport("sidra_device_open", 0, std::make_unique<FakeTransport>(), object);
+            return adopt_transport("sidra_device_open", 0, "sidra0", std::make_unique<FakeTransport>(), object);
         },
         sidra_device_close);
 }

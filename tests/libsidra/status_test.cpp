@@ -156,7 +156,7 @@ TEST_F(DriverRequests, OfAWrongVersionAreRefused) {
         auto other = std::make_unique<FakeTransport>();
         other->device.uapi_version = of_interface[i] << 16 | of_interface[i + 1];
         sidra_device* made = nullptr;
-        EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, std::move(other), &made));
+        EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, "sidra0", std::move(other), &made));
         const std::string named = fmt::format("driver interface {}.{} ", of_interface[i], of_interface[i + 1]);
         EXPECT_NE(nullptr, std::strstr(sidra_last_error(), named.c_str())) << sidra_last_error();
         EXPECT_EQ(nullptr, made);
@@ -164,12 +164,12 @@ TEST_F(DriverRequests, OfAWrongVersionAreRefused) {
     auto other = std::make_unique<FakeTransport>();
     other->device.hw_version += 1u << 16;
     sidra_device* made = nullptr;
-    EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, std::move(other), &made));
+    EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, "sidra0", std::move(other), &made));
     EXPECT_EQ(nullptr, made);
     // Another minor version has the same calls, and perhaps more.
     auto newer = std::make_unique<FakeTransport>();
     newer->device.uapi_version = major << 16 | (minor + 1);
-    ASSERT_OK(adopt_transport("sidra_device_open", 0, std::move(newer), &made));
+    ASSERT_OK(adopt_transport("sidra_device_open", 0, "sidra0", std::move(newer), &made));
     EXPECT_OK(sidra_device_close(made));
 }
 

@@ -14,6 +14,12 @@ namespace sidra::test {
 
 inline bool on_a_node() { return std::getenv("SIDRA_TEST_DEVICE") != nullptr; }
 
+// Of /dev/sidraN: sidraN.
+inline std::string node_name() {
+    const std::string node = std::getenv("SIDRA_TEST_DEVICE");
+    return node.substr(node.rfind('/') + 1);
+}
+
 inline void choose_test_device() {
     const char* node = std::getenv("SIDRA_TEST_DEVICE");
     setenv("SIDRA_DEVICE", node != nullptr ? node : "embedded", 1);
@@ -25,9 +31,8 @@ inline void turn_knob(sidra_device* device, const std::string& name, uint64_t va
         ASSERT_OK(sidra_device_set_fault_knob(device, name.c_str(), value));
         return;
     }
-    const std::string node = std::getenv("SIDRA_TEST_DEVICE");
-    const std::string command = "qmp qom-set path=/machine/peripheral/" + node.substr(node.rfind('/') + 1) +
-                                " property=" + name + " value=" + std::to_string(value) + " >/dev/null";
+    const std::string command = "qmp qom-set path=/machine/peripheral/" + node_name() + " property=" + name +
+                                " value=" + std::to_string(value) + " >/dev/null";
     ASSERT_EQ(0, std::system(command.c_str())) << command;
 }
 
