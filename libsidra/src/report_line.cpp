@@ -7,10 +7,10 @@
 
 namespace sidra {
 
-void report_line(const std::string& text) {
+void report_line(std::string_view text) {
     const char* quiet = std::getenv("SIDRA_QUIET");
     if (quiet != nullptr && std::string_view(quiet) == "1") return;
-    std::fprintf(stderr, "sidra: %s\n", text.c_str());
+    std::fprintf(stderr, "sidra: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
 }  // namespace sidra

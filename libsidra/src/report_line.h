@@ -3,12 +3,12 @@
 #ifndef SIDRA_REPORT_LINE_H
 #define SIDRA_REPORT_LINE_H
 
-#include <string>
+#include <string_view>
 
 namespace sidra {
 
 // Prints "sidra: <text>", unless SIDRA_QUIET=1 is in the environment.
-void report_line(const std::string& text);
+void report_line(std::string_view text);
 
 }  // namespace sidra
 

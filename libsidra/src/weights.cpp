@@ -2,9 +2,12 @@
 // Life cycle and queries of a weights object.
 #include "weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <span>
 
 #include "label.h"
@@ -183,21 +186,21 @@ sidra_status create_weights(const char* call, sidra_context* context, uint32_t k
     if (error != 0)
         return fail_errno(call, error, fmt::format("reserving crossbars for {} x {} weights", k, n), detail);
     sidra_weights* made = nullptr;
-    SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
-    made->staging = values.memory;
-    made->scale_address = made->on_device->address();  // also of factors that are all 1, because they may change
-    made->encoding_reason = reason;
-    if (options.label != nullptr) set_label(made, options.label);
+    const WeightsOrigin origin{
+        .staging = values.memory, .reason = reason, .label = options.label != nullptr ? options.label : ""};
+    SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), origin, &made));
+    fmt::memory_buffer report;  // has room for each text, because nothing may fail any more
     if (reason == SIDRA_ENCODING_VALUE)
-        report_line(
-            fmt::format("weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is "
-                        "-128 and differential holds -127..127; their error is about 1.5 times as large",
-                        made->id, k, n, too_small.row, too_small.col));
+        fmt::format_to(std::back_inserter(report),
+                       "weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is -128 "
+                       "and differential holds -127..127; their error is about 1.5 times as large",
+                       made->id, k, n, too_small.row, too_small.col);
     else if (reason == SIDRA_ENCODING_CROSSBARS)
-        report_line(
-            fmt::format("weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars "
-                        "and {} are free; their error is about 1.5 times as large",
-                        made->id, k, n, needed_differential, status.xbars_free));
+        fmt::format_to(std::back_inserter(report),
+                       "weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars and {} "
+                       "are free; their error is about 1.5 times as large",
+                       made->id, k, n, needed_differential, status.xbars_free);
+    if (report.size() != 0) report_line({report.data(), report.size()});
     *weights = handle_of(made);
     return SIDRA_OK;
 }
@@ -222,8 +225,9 @@ void drop_grant(const sidra_context& context, uint32_t index) {
 }
 
 sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant,
-                           std::vector<float> scale, sidra_weights** weights) {
+                           std::vector<float> scale, const WeightsOrigin& origin, sidra_weights** weights) {
     const sidra_status status = guarded(call, [&]() -> sidra_status {
+        if (scale.empty()) scale.assign(grant.n, 1.0f);
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, context, WeightsLayout(grant.n).size(), false, &memory));
         std::memcpy(memory->host(), scale.data(), scale.size() * sizeof(float));
@@ -236,8 +240,16 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         made->rights = grant.rights;
         made->crossbars = grant.crossbars;
         const bool plain = std::all_of(scale.begin(), scale.end(), [](float factor) { return factor == 1.0f; });
-        made->scale_address = plain ? 0 : memory->address();
+        // Those of new weights may change.
+        made->scale_address = plain && !origin.staging ? 0 : memory->address();
         made->on_device = std::move(memory);
+        made->staging = origin.staging;
+        made->encoding_reason = origin.reason;
+        made->named = origin.named;
+        made->shared = !origin.staging;
+        // If another user's programming is incomplete, the chip reports that.
+        made->program_queued.store(!origin.staging, std::memory_order_relaxed);
+        set_label(&*made, origin.label);
         context->named.add_weights(made->index, made->id);
         *weights = made.finish();
         return SIDRA_OK;

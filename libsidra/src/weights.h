@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "context.h"
@@ -71,8 +72,8 @@ struct WeightsLayout {
     uint64_t size() const { return timestamps + 2 * 32; }
 };
 
-// The common part of creating, opening and importing: `made` is the driver's answer, `scale` has n factors. Drops the
-// driver's handle on failure.
+// The common part of creating, opening and importing: `grant` is the driver's answer, `scale` has n factors (none: all
+// 1). Drops the driver's handle on failure.
 struct WeightsGrant {
     uint32_t index;
     uint32_t k, n;
@@ -80,8 +81,14 @@ struct WeightsGrant {
     uint32_t rights;
     uint32_t crossbars;
 };
+struct WeightsOrigin {
+    std::shared_ptr<Staging> staging{};  // the values; null: another user has programmed them, and has the factors, too
+    sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
+    NamedEntry named{};
+    std::string_view label{};
+};
 sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant,
-                           std::vector<float> scale, sidra_weights** weights);
+                           std::vector<float> scale, const WeightsOrigin& origin, sidra_weights** weights);
 void drop_grant(const sidra_context& context, uint32_t index);
 
 // The values of weights, dense, in the memory that they are programmed from.

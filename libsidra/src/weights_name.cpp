@@ -88,8 +88,7 @@ int ask_with_data(std::vector<float>* data, Ask&& ask) {
 // Creates a handle for an object that the driver granted, with its factors (none: all 1).
 sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data,
                            const NamedEntry& named, std::string_view label, sidra_weights** weights) {
-    if (data.empty()) data.assign(grant.n, 1.0f);
-    if (data.size() != grant.n) {
+    if (!data.empty() && data.size() != grant.n) {
         drop_grant(*context, grant.index);
         return fail(SIDRA_ERROR_VERSION, call,
                     "the data kept with the weights has {} factors, but they have {} columns; they were not made by "
@@ -97,12 +96,8 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
                     data.size(), grant.n);
     }
     sidra_weights* made = nullptr;
-    SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
-    made->named = named;
-    made->shared = true;
-    // Programmed by the user that shared it; if it is incomplete, the chip reports that.
-    made->program_queued.store(true, std::memory_order_relaxed);
-    set_label(made, label);
+    const WeightsOrigin origin{.named = named, .label = label};
+    SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), origin, &made));
     *weights = handle_of(made);
     return SIDRA_OK;
 }

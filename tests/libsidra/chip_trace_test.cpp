@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include "../chip/failing_new.h"
 #include "expect.h"
 #include "patience.h"
 #include "sidra/sidra.h"
@@ -65,6 +66,36 @@ TEST_F(ChipTrace, IsWhereTheProgramSays) {
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another chip writes it")) << sidra_last_error();
     EXPECT_OK(sidra_device_close(device));
     EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+// What has failed leaves no weights that nobody knows: the context can be destroyed at the end.
+TEST_F(ChipTrace, MemoryForANameMayBeMissing) {
+    options.trace_file = path.c_str();
+    ASSERT_OK(sidra_device_open(0, &options, &device));
+    sidra_context* context = nullptr;
+    ASSERT_OK(sidra_context_create(device, &context));
+    const int8_t value = 1;
+    const std::string name(40, 'w');
+    auto weights_options = SIDRA_INIT(sidra_weights_options);
+    weights_options.label = name.c_str();
+    uint64_t attempt = 0;
+    for (bool again = true; again; ++attempt) {
+        const uint64_t first = attempt / 3;  // memory allocated by one attempt is reused by the next
+        sidra_weights* weights = nullptr;
+        sidra_status status = SIDRA_OK;
+        {
+            const FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            status = sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, &weights_options, &weights);
+            again = failing.failed() != 0;
+        }
+        // FAULT: it was one of the embedded chip's.
+        EXPECT_TRUE(status == SIDRA_OK ||
+                    (again && (status == SIDRA_ERROR_OUT_OF_MEMORY || status == SIDRA_ERROR_FAULT)))
+            << first << ": " << status;
+        EXPECT_OK(sidra_weights_destroy(weights));
+    }
+    EXPECT_OK(sidra_context_destroy(context));
+    EXPECT_OK(sidra_device_close(device));
 }
 
 // A small model: its weights and its steps have names, eagerly and in a graph.

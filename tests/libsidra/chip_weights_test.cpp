@@ -374,6 +374,28 @@ TEST_F(ChipWeights, QueriesNeedNoMemory) {
     EXPECT_OK(sidra_weights_destroy(weights));
 }
 
+// What has failed leaves no weights that nobody knows: the context can be destroyed at the end.
+TEST_F(ChipWeights, AnyAllocationOfTheirCreationMayFail) {
+    const int8_t values[] = {-128, 1};  // cannot be differential, and a line says so
+    uint64_t attempt = 0;
+    for (bool again = true; again; ++attempt) {
+        const uint64_t first = attempt / 3;  // memory allocated by one attempt is reused by the next
+        sidra_weights* weights = nullptr;
+        sidra_status status = SIDRA_OK;
+        {
+            const FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            status = sidra_weights_create_s8(context, 1, 2, values, 2, nullptr, nullptr, &weights);
+            again = failing.failed() != 0;
+        }
+        // FAULT: it was one of the embedded chip's.
+        EXPECT_TRUE(status == SIDRA_OK ||
+                    (again && (status == SIDRA_ERROR_OUT_OF_MEMORY || status == SIDRA_ERROR_FAULT)))
+            << first << ": " << status;
+        EXPECT_OK(sidra_weights_destroy(weights));
+    }
+    EXPECT_GT(attempt, 15u);  // on a card, there are fewer: the driver does what the embedded chip allocates for
+}
+
 TEST_F(ChipWeights, UpdatesChangeARectangle) {
     std::vector<int8_t> values = random_values(300, 150);
     sidra_weights* weights = make(300, 150, values, nullptr, SIDRA_WEIGHTS_DIFFERENTIAL);
