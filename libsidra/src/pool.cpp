@@ -39,26 +39,38 @@ Point::State state_of(const Point& point) { return point.queue ? point.state() :
 bool pending(const Point& point) { return state_of(point) == Point::State::kPending; }
 
 uint64_t address_of(const PoolBlock& block) { return block.chunk->memory->address() + block.offset; }
+uint32_t epoch_of(const PoolBlock& block) { return block.freed.queue ? block.freed.epoch->number : 0; }
+PoolKey key_of(const PoolBlock& block) { return {epoch_of(block), block.chunk->small}; }
+
+// Before all free blocks that a stream may still use.
+constexpr PoolOrder::Wanted kInUse{{1, false}, 0};
+
+std::unique_ptr<PoolBlock> make_block(PoolBlock block) {
+    auto made = std::make_unique<PoolBlock>(std::move(block));
+    FreeBlocks alone{made.get()};
+    made->place = alone.extract(alone.begin());
+    return made;
+}
 
 }  // namespace
 
-bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
-    return std::tuple(a->size, address_of(*a)) < std::tuple(b->size, address_of(*b));
+bool PoolOrder::operator()(const PoolBlock* a, const PoolBlock* b) const {
+    return std::tuple(key_of(*a), a->size, address_of(*a)) < std::tuple(key_of(*b), b->size, address_of(*b));
 }
 
-void Pool::insert(PoolBlock* block) { free_[key_of(*block)].insert(block); }
-
-void Pool::remove(PoolBlock* block) {
-    const auto at = free_.find(key_of(*block));
-    at->second.erase(block);
-    if (at->second.empty()) free_.erase(at);  // its epoch may end
+bool PoolOrder::operator()(const PoolBlock* a, const Wanted& wanted) const {
+    return std::tuple(key_of(*a), a->size) < std::tuple(wanted.key, wanted.size);
 }
 
-PoolBlock* Pool::fitting(const Key& key, uint64_t size) {
-    const auto blocks = free_.find(key);
-    if (blocks == free_.end()) return nullptr;
-    const auto best = blocks->second.lower_bound(size);
-    return best != blocks->second.end() ? *best : nullptr;
+Pool::Pool() { recent_.reserve(kRecent); }
+
+void Pool::insert(PoolBlock* block) noexcept { free_.insert(std::move(block->place)); }
+
+void Pool::remove(PoolBlock* block) noexcept { block->place = free_.extract(block); }
+
+PoolBlock* Pool::fitting(const PoolKey& key, uint64_t size) {
+    const auto best = free_.lower_bound(PoolOrder::Wanted{key, size});
+    return best != free_.end() && key_of(**best) == key ? *best : nullptr;
 }
 
 // Takes the best free block for work in an epoch, and divides it. Null: there is none.
@@ -68,18 +80,18 @@ PoolBlock* Pool::take(uint32_t epoch, bool small, uint64_t size) {
     if (block == nullptr) return nullptr;
     std::unique_ptr<PoolBlock> rest;
     if (block->size - size >= smallest_rest(small))
-        rest = std::make_unique<PoolBlock>(PoolBlock{.chunk = block->chunk,
-                                                     .offset = block->offset + size,
-                                                     .size = block->size - size,
-                                                     .before = block,
-                                                     .after = block->after,
-                                                     .freed = block->freed});
-    if (rest) insert(rest.get());
+        rest = make_block({.chunk = block->chunk,
+                           .offset = block->offset + size,
+                           .size = block->size - size,
+                           .before = block,
+                           .after = block->after,
+                           .freed = block->freed});
     remove(block);
     if (rest) {
         if (rest->after != nullptr) rest->after->before = rest.get();
         block->size = size;
-        block->after = rest.release();
+        block->after = rest.get();
+        insert(rest.release());
     }
     block->used = true;
     note_use(block);
@@ -104,7 +116,7 @@ void Pool::note_use(PoolBlock* block) {
     ++stats_.allocations;
 }
 
-void Pool::release(PoolBlock* block) {
+void Pool::release(PoolBlock* block) noexcept {
     block->used = false;
     insert(join(block));
 }
@@ -112,18 +124,16 @@ void Pool::release(PoolBlock* block) {
 sidra_status Pool::grow(const char* call, sidra_context* context, bool small, uint64_t bytes) {
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, bytes, false, &memory));
-    PoolChunk& chunk = chunks_.emplace_back(PoolChunk{std::move(memory), small, nullptr});
-    auto block = std::make_unique<PoolBlock>(PoolBlock{.chunk = &chunk, .offset = 0, .size = bytes});
-    chunk.first = block.get();
-    insert(block.get());
-    static_cast<void>(block.release());
+    std::unique_ptr<PoolBlock> block = make_block({.chunk = nullptr, .offset = 0, .size = bytes});
+    block->chunk = &chunks_.emplace_back(PoolChunk{std::move(memory), small, block.get()});
+    insert(block.release());
     stats_.reserved += bytes;
     stats_.reserved_peak = std::max(stats_.reserved_peak, stats_.reserved);
     return SIDRA_OK;
 }
 
 // Joins a block that is free, and in no set, with its free neighbours of the same key. The result is in no set.
-PoolBlock* Pool::join(PoolBlock* block) {
+PoolBlock* Pool::join(PoolBlock* block) noexcept {
     for (PoolBlock* other : {block->before, block->after}) {
         if (other == nullptr || other->used || key_of(*other) != key_of(*block)) continue;
         remove(other);
@@ -138,54 +148,50 @@ PoolBlock* Pool::join(PoolBlock* block) {
     return block;
 }
 
+// No stream uses the block any more, which is among no free ones.
+void Pool::settle(PoolBlock* block) noexcept {
+    block->used = false;
+    block->freed = {};
+    block->chunk->settled = true;
+    insert(block);
+}
+
 // Finds the blocks that no stream uses any more.
 void Pool::settle() {
     for (PoolBlock* block : recent_) release(block);
     recent_.clear();
-    std::vector<PoolBlock*> done;
     Held* held = nullptr;
-    for (auto at = free_.begin(); at != free_.end();) {
-        if (at->first.first == 0) {
-            ++at;
-            continue;
+    for (auto at = free_.lower_bound(kInUse); at != free_.end();) {
+        PoolBlock* block = *at++;
+        switch (block->freed.state()) {
+            case Point::State::kPending:
+                break;
+            case Point::State::kReached:
+                remove(block);
+                settle(block);
+                break;
+            default:
+                if (held == nullptr) held = &held_.emplace_back(Held{work_of(block->freed.queue->context), {}});
+                held->blocks.push_back(block);
+                remove(block);
+                block->used = true;
         }
-        std::erase_if(at->second, [&](PoolBlock* block) {
-            switch (block->freed.state()) {
-                case Point::State::kPending:
-                    return false;
-                case Point::State::kReached:
-                    done.push_back(block);
-                    return true;
-                default:
-                    break;
-            }
-            if (held == nullptr) held = &held_.emplace_back(Held{work_of(block->freed.queue->context), {}});
-            held->blocks.push_back(block);
-            block->used = true;
-            return true;
-        });
-        at = at->second.empty() ? free_.erase(at) : std::next(at);
     }
     std::erase_if(held_, [&](Held& each) {
         std::erase_if(each.work, [](const Point& point) { return !sidra::pending(point); });
         if (!each.work.empty()) return false;
-        done.insert(done.end(), each.blocks.begin(), each.blocks.end());
+        for (PoolBlock* block : each.blocks) settle(block);
         return true;
     });
-    std::set<PoolChunk*> chunks;
-    for (PoolBlock* block : done) {
-        block->used = false;
-        block->freed = {};
-        insert(block);
-        chunks.insert(block->chunk);
-    }
-    for (PoolChunk* chunk : chunks)
-        for (PoolBlock* block = chunk->first; block != nullptr; block = block->after) {
+    for (PoolChunk& chunk : chunks_) {
+        if (!std::exchange(chunk.settled, false)) continue;
+        for (PoolBlock* block = chunk.first; block != nullptr; block = block->after) {
             if (block->used || block->freed.queue) continue;
             remove(block);
             block = join(block);
             insert(block);
         }
+    }
 }
 
 bool Pool::trim_locked(uint64_t keep) {
@@ -209,20 +215,17 @@ bool Pool::trim_locked(uint64_t keep) {
 }
 
 Point Pool::oldest_pending() const {
-    for (const auto& [key, blocks] : free_)
-        if (key.first != 0 && !blocks.empty())
-            return (*std::min_element(
-                        blocks.begin(), blocks.end(),
-                        [](const PoolBlock* a, const PoolBlock* b) { return a->freed.value < b->freed.value; }))
-                ->freed;
-    return held_.empty() ? Point{} : held_.front().work.front();
+    const auto first = free_.lower_bound(kInUse);
+    if (first == free_.end()) return held_.empty() ? Point{} : held_.front().work.front();
+    const PoolBlock* oldest = *first;
+    for (auto at = first; at != free_.end() && epoch_of(**at) == epoch_of(*oldest); ++at)
+        if ((*at)->freed.value < oldest->freed.value) oldest = *at;
+    return oldest->freed;
 }
 
 uint64_t Pool::pending() const {
     uint64_t bytes = 0;
-    for (const auto& [key, blocks] : free_)
-        if (key.first != 0)
-            for (const PoolBlock* block : blocks) bytes += block->size;
+    for (auto at = free_.lower_bound(kInUse); at != free_.end(); ++at) bytes += (*at)->size;
     for (const Held& held : held_)
         for (const PoolBlock* block : held.blocks) bytes += block->size;
     return bytes;

@@ -4,7 +4,6 @@
 #define SIDRA_POOL_H
 
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,7 +17,24 @@ struct sidra_stream;
 
 namespace sidra {
 
+struct PoolBlock;
 struct PoolChunk;
+
+// Which free blocks can be joined: by the epoch in which they were freed (0: no stream uses them) and the kind of their
+// chunk.
+using PoolKey = std::pair<uint32_t, bool>;
+
+// By key, then by size.
+struct PoolOrder {
+    struct Wanted {
+        PoolKey key;
+        uint64_t size;
+    };
+    using is_transparent = void;
+    bool operator()(const PoolBlock* a, const PoolBlock* b) const;
+    bool operator()(const PoolBlock* a, const Wanted& wanted) const;
+};
+using FreeBlocks = std::set<PoolBlock*, PoolOrder>;
 
 struct PoolBlock {
     PoolChunk* chunk;
@@ -28,17 +44,20 @@ struct PoolBlock {
     // Where a stream frees it; without a queue: that has happened. Of a block that is used: the point of the free
     // before, as long as it matters.
     Point freed = {};
+    FreeBlocks::node_type place = {};  // among the free blocks, while it is in none: to be freed, it needs no memory
 };
 
 struct PoolChunk {
     std::unique_ptr<DeviceMemory> memory;
     bool small;  // for small blocks only, so that they do not divide the memory for large ones
     PoolBlock* first;
+    bool settled = false;  // some of its blocks became free, and may have to be joined
 };
 
 // The pool of a context. Thread-safe.
 class Pool {
    public:
+    Pool();
     ~Pool() { clear(); }
 
     // A block of at least `bytes` bytes for work that `stream` will queue. While the stream is recording, it takes only
@@ -56,32 +75,23 @@ class Pool {
     void clear();
 
    private:
-    struct BySize {
-        using is_transparent = void;
-        bool operator()(const PoolBlock* a, const PoolBlock* b) const;
-        bool operator()(const PoolBlock* a, uint64_t size) const { return a->size < size; }
-    };
-    // Free blocks, by the epoch in which they were freed (0: no stream uses them) and the kind of their chunk.
-    using Key = std::pair<uint32_t, bool>;
-    using FreeBlocks = std::map<Key, std::set<PoolBlock*, BySize>>;
-
     // Freed blocks, and what the streams do that may still use them.
     struct Held {
         std::vector<Point> work;
         std::vector<PoolBlock*> blocks;
     };
 
-    static uint32_t epoch_of(const PoolBlock& block) { return block.freed.queue ? block.freed.epoch->number : 0; }
-    static Key key_of(const PoolBlock& block) { return {epoch_of(block), block.chunk->small}; }
-    void insert(PoolBlock* block);
-    void remove(PoolBlock* block);
-    PoolBlock* fitting(const Key& key, uint64_t size);
+    // They need no memory.
+    void insert(PoolBlock* block) noexcept;
+    void remove(PoolBlock* block) noexcept;
+    void release(PoolBlock* block) noexcept;
+    PoolBlock* join(PoolBlock* block) noexcept;
+    void settle(PoolBlock* block) noexcept;
+    PoolBlock* fitting(const PoolKey& key, uint64_t size);
     PoolBlock* take(uint32_t epoch, bool small, uint64_t size);
     PoolBlock* take_recent(uint32_t epoch, uint64_t size);
     void note_use(PoolBlock* block);
-    void release(PoolBlock* block);
     sidra_status grow(const char* call, sidra_context* context, bool small, uint64_t bytes);
-    PoolBlock* join(PoolBlock* block);
     void settle();
     bool trim_locked(uint64_t keep);
     Point oldest_pending() const;

@@ -366,6 +366,38 @@ TEST_F(PoolOrder, AnAllocationThatFailsLeavesNothing) {
     // The context has no object that nobody knows: it can be destroyed.
 }
 
+// What was freed by work that is done, or was dropped, is there again, whatever the host has no memory for.
+TEST_F(PoolOrder, AShortageOfTheHostLosesNoBlock) {
+    for (uint64_t first = 0, failed = 1; failed != 0; ++first) {
+        SCOPED_TRACE(first);
+        std::vector<sidra_buffer*> blocks;
+        for (const size_t size : {2 * kMiB, size_t{4096}})
+            for (int i = 0; i < 6; ++i) blocks.push_back(allocate(stream, size));
+        for (sidra_stream* each : {stream, other}) ASSERT_OK(sidra_nop_async(each));
+        std::vector<sidra_status> freed(blocks.size());
+        {
+            const FailingNew none(0, UINT64_MAX, FailingNew::Of::kThisThread);
+            for (size_t i = 0; i < blocks.size(); ++i)
+                freed[i] = sidra_free_async(i % 2 == 0 ? stream : other, blocks[i]);
+        }
+        for (const sidra_status status : freed) EXPECT_EQ(SIDRA_OK, status);
+        // One stream does its work, and the other one drops it.
+        uint64_t submitted = 0;
+        ASSERT_OK(sidra_stream_timeline(stream, &submitted, nullptr));
+        fake->retire(0, submitted);
+        ASSERT_OK(sidra_stream_reset(other));
+        sidra_status trimmed = SIDRA_OK;
+        {
+            const FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            trimmed = sidra_pool_trim(context, 0);
+            failed = failing.failed();
+        }
+        EXPECT_EQ(failed != 0 ? SIDRA_ERROR_OUT_OF_MEMORY : SIDRA_OK, trimmed);
+        ASSERT_OK(sidra_pool_trim(context, 0));
+        EXPECT_EQ(0u, stats().reserved);
+    }
+}
+
 // A graph may be launched on any stream, at any time.
 TEST_F(PoolOrder, AGraphGetsMemoryThatNobodyUses) {
     sidra_buffer* first = allocate(stream, 4096);
