@@ -280,9 +280,9 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         if (fd == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fd` is NULL");
-        Point point;
-        SIDRA_TRY(current_point(call, stream, &point));
         const std::lock_guard lock(stream->fd_mutex);
+        Point point;  // under the mutex: of two threads, the one that arms last must have the later point
+        SIDRA_TRY(current_point(call, stream, &point));
         if (stream->fd < 0) {
             stream->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
             if (stream->fd < 0)
