@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 #include "check.h"
@@ -240,6 +242,15 @@ Text check_fourier(const HostCall& call) {
 
 using Complex = std::complex<double>;
 
+// Powers of a root of unity whose period is n.
+std::vector<Complex> powers_of_root(uint64_t n, bool inverse) {
+    std::vector<Complex> roots(n);
+    for (uint64_t i = 0; i < n; ++i)
+        roots[i] =
+            std::polar(1.0, (inverse ? 2 : -2) * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n));
+    return roots;
+}
+
 // Transforms `n` numbers that are `step` apart: by the smallest prime factor of n, the transforms of the interleaved
 // parts are combined. roots: of unity, the powers of one whose period is roots.size(), a multiple of n.
 void transform(const Complex* from, uint64_t n, uint64_t step, std::span<const Complex> roots, Complex* to) {
@@ -263,21 +274,63 @@ void transform(const Complex* from, uint64_t n, uint64_t step, std::span<const C
     }
 }
 
+// By Bluestein: a transform of any size is a convolution, which transforms of a power of two compute. With transform()
+// alone, the time for a size with a large prime factor would grow with the square of that.
+class Convolution {
+   public:
+    Convolution(uint64_t n, bool inverse)
+        : size_(std::bit_ceil(2 * n - 1)),
+          forth_(powers_of_root(size_, false)),
+          back_(powers_of_root(size_, true)),
+          chirp_(n),
+          spectrum_(size_),
+          a_(size_),
+          b_(size_) {
+        const std::vector<Complex> halves = powers_of_root(2 * n, inverse);  // the root's square has the period n
+        for (uint64_t i = 0; i < n; ++i) chirp_[i] = halves[i * i % (2 * n)];
+        for (uint64_t i = 0; i < n; ++i) a_[i] = a_[(size_ - i) % size_] = std::conj(chirp_[i]);
+        transform(a_.data(), size_, 1, forth_, spectrum_.data());
+    }
+    void run(const Complex* from, Complex* to) {
+        std::ranges::fill(a_, Complex());
+        for (uint64_t i = 0; i < chirp_.size(); ++i) a_[i] = from[i] * chirp_[i];
+        transform(a_.data(), size_, 1, forth_, b_.data());
+        for (uint64_t i = 0; i < size_; ++i) b_[i] *= spectrum_[i] / static_cast<double>(size_);
+        transform(b_.data(), size_, 1, back_, a_.data());
+        for (uint64_t i = 0; i < chirp_.size(); ++i) to[i] = a_[i] * chirp_[i];
+    }
+
+   private:
+    const uint64_t size_;
+    const std::vector<Complex> forth_, back_;
+    std::vector<Complex> chirp_, spectrum_, a_, b_;
+};
+
+uint64_t largest_prime_factor(uint64_t n) {
+    uint64_t factor = 2;
+    while (factor * factor <= n)
+        if (n % factor == 0) n /= factor;
+        else ++factor;
+    return n;
+}
+
 Text run_fourier(const HostCall& call, Inputs inputs, std::byte* output) {
+    constexpr uint64_t kFewest = 256;  // of a prime factor: about where the convolution becomes the faster one
     if (elements_of(call.output) == 0) return {};
     const uint64_t n = call.output.shape[1];
     const bool inverse = call.parameters[0] == 1;
-    std::vector<Complex> roots(n), from(n), to(n);
-    for (uint64_t i = 0; i < n; ++i)
-        roots[i] =
-            std::polar(1.0, (inverse ? 2 : -2) * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n));
+    std::vector<Complex> roots, from(n), to(n);
+    std::optional<Convolution> convolution;
+    if (largest_prime_factor(n) > kFewest) convolution.emplace(n, inverse);
+    else roots = powers_of_root(n, inverse);
     const double scale = inverse ? 1 / static_cast<double>(n) : 1;
     for (uint64_t row = 0; row < call.output.shape[0]; ++row) {
         const uint64_t begin = row * n * 2;
         for (uint64_t i = 0; i < n; ++i)
             from[i] = {static_cast<double>(load<float>(inputs[0], begin + 2 * i)),
                        static_cast<double>(load<float>(inputs[0], begin + 2 * i + 1))};
-        transform(from.data(), n, 1, roots, to.data());
+        if (convolution) convolution->run(from.data(), to.data());
+        else transform(from.data(), n, 1, roots, to.data());
         for (uint64_t i = 0; i < n; ++i) {
             store(output, begin + 2 * i, static_cast<float>(to[i].real() * scale));
             store(output, begin + 2 * i + 1, static_cast<float>(to[i].imag() * scale));

@@ -113,7 +113,7 @@ TEST_F(HostFunctions, Determinants) {
 // ---- fourier
 
 TEST_F(HostFunctions, FourierTransforms) {
-    for (const size_t n : {0, 1, 2, 3, 7, 12, 30, 64, 97, 200})
+    for (const size_t n : {0, 1, 2, 3, 7, 12, 30, 64, 97, 200, 257, 514, 1031})  // the last ones have large factors
         for (const bool inverse : {false, true}) {
             clear();
             constexpr size_t kRows = 2;
@@ -145,6 +145,29 @@ TEST_F(HostFunctions, FourierTransforms) {
     refused("fourier", "real and imaginary parts");
     call.inputs.clear();
     refused("fourier", "it has 0 inputs, must have 1");
+}
+
+// Of one number that is not 0, whose transform is known. In a time that grows with the square it would take minutes.
+TEST_F(HostFunctions, FourierTransformsOfALargePrime) {
+    constexpr size_t kSize = 65'521, kAt = 12'345;
+    for (const bool inverse : {false, true}) {
+        clear();
+        std::vector<float> from(kSize * 2);
+        from[kAt * 2] = 1;
+        add(fb::Type::F32, {1, kSize, 2}, from);
+        call.output = call.inputs[0];
+        call.parameters = {inverse ? 1 : 0};
+        const std::vector<float> got = run<float>("fourier");
+        const double scale = inverse ? 1.0 / kSize : 1.0;
+        double worst = 0;
+        for (size_t k = 0; k < kSize; ++k) {
+            const double angle =
+                (inverse ? 2 : -2) * std::numbers::pi * static_cast<double>(kAt * k % kSize) / double{kSize};
+            worst = std::max({worst, std::abs(std::cos(angle) * scale - static_cast<double>(got[k * 2])),
+                              std::abs(std::sin(angle) * scale - static_cast<double>(got[k * 2 + 1]))});
+        }
+        EXPECT_LT(worst, 1e-6 * scale);
+    }
 }
 
 // ---- power
