@@ -10,6 +10,7 @@
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "fault.h"
 #include "wait_set.h"
@@ -90,6 +91,14 @@ void CallbackThread::add(Room room, const Point& point, sidra_callback function,
     wake();
 }
 
+void CallbackThread::disarmed(const Queue* queue, uint64_t value) {
+    const std::lock_guard lock(mutex_);
+    const auto at = lanes_.find(queue);
+    if (at == lanes_.end() || at->second.entries.empty() || at->second.entries.front().point.value != value) return;
+    at->second.disarmed = true;
+    wake();
+}
+
 void CallbackThread::drain(const Queue* queue) {
     wake();
     if (is_current_thread()) return;
@@ -140,6 +149,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
 
 void CallbackThread::arm_fronts(WaitSet& waits) {
     for (auto& [queue, lane] : lanes_) {
+        if (std::exchange(lane.disarmed, false) && waits.uses_eventfd()) lane.armed = false;
         // If arming fails (context lost meanwhile), the re-check finds the reason in the state page.
         if (!lane.armed) lane.armed = waits.arm(lane.entries.front().point);
     }

@@ -32,7 +32,8 @@ class CallbackThread {
     // Callbacks of one queue, in order.
     struct Lane {
         std::list<Entry> entries;
-        bool armed = false;  // in the driver for the front entry
+        bool armed = false;     // in the driver for the front entry
+        bool disarmed = false;  // since then, if that was with an eventfd
     };
     using Lanes = std::map<const Queue*, Lane>;
 
@@ -63,6 +64,8 @@ class CallbackThread {
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
     // Adds a callback for a point. Those of one queue run in the order of their points. The lock is held.
     void add(Room room, const Point& point, sidra_callback function, void* user, Of of) noexcept;
+    // The eventfds of a queue were disarmed for this value: that of this thread, too.
+    void disarmed(const Queue* queue, uint64_t value);
     // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
     // callback thread itself).
     void drain(const Queue* queue);

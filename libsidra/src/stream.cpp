@@ -280,6 +280,11 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         if (fd == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fd` is NULL");
+        std::shared_ptr<CallbackThread> callbacks;
+        {
+            const std::lock_guard lock(stream->context->mutex);
+            callbacks = stream->context->callbacks;
+        }
         const std::lock_guard lock(stream->fd_mutex);
         Point point;  // under the mutex: of two threads, the one that arms last must have the later point
         SIDRA_TRY(current_point(call, stream, &point));
@@ -297,6 +302,7 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
             arm.epoch = point.epoch->number;
             arm.eventfd = -1;
             request(*stream->context->transport, SIDRA_IOCTL_ARM, &arm, nullptr);
+            if (callbacks) callbacks->disarmed(point.queue.get(), stream->armed_value);
             stream->armed_value = 0;
         }
         uint64_t count = 0;

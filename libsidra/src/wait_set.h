@@ -28,6 +28,8 @@ class WaitSet {
     // return early. Returns false if io_uring was refused: all entries are disarmed, and the object uses eventfds from
     // now on.
     bool sleep(int timeout_ms);
+    // Whether entries are armed with ioctls.
+    bool uses_eventfd() const { return ring_ == nullptr; }
 
    private:
     class Ring;
