@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "fault.h"
+#include "kept_error.h"
 #include "stamp.h"
 #include "submit.h"
 #include "wait.h"
@@ -125,6 +126,15 @@ sidra_status wait_point(const char* call, sidra_stream* stream, const Point& poi
     if (point.queue.get() == stream->queue.load(std::memory_order_acquire))
         return SIDRA_OK;  // same queue, so already in order
     return submit(call, stream, wait_packet(point), Recordable::kNo);
+}
+
+sidra_status wait_if_pending(const char* call, sidra_stream* stream, const Point& point) {
+    if (!point.queue || point.state() != Point::State::kPending) return SIDRA_OK;
+    const KeptError before;
+    const sidra_status status = wait_point(call, stream, point);
+    if (point.state() == Point::State::kPending) return status;
+    before.restore();  // it may have failed meanwhile
+    return SIDRA_OK;
 }
 
 }  // namespace sidra

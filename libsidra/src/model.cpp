@@ -9,6 +9,7 @@
 #include <string>
 
 #include "buffer.h"
+#include "kept_error.h"
 #include "sidra_vector.h"
 #include "structs.h"
 #include "weights.h"
@@ -55,8 +56,10 @@ sidra_status make_objects(const char* call, sidra_model* model, uint32_t copies)
 // Destroys an object of the model, unless the application has done so.
 template <typename T>
 sidra_status drop(T** handle, sidra_status (*destroy)(T*)) {
+    const KeptError before;
     const sidra_status status = destroy(*handle);
     if (status != SIDRA_OK && status != SIDRA_ERROR_INVALID_HANDLE) return status;
+    before.restore();
     *handle = nullptr;
     return SIDRA_OK;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kept_error.h"
 #include "model.h"
 #include "report_line.h"
 #include "stream.h"
@@ -146,6 +147,7 @@ class Creation {
             return SIDRA_OK;
         }
         sidra_weights* weights = nullptr;
+        const KeptError before;
         const sidra_status status = create(index, &options, &weights);
         bool good = status == SIDRA_OK;
         if (!good && status != SIDRA_ERROR_BUSY && status != SIDRA_ERROR_NOT_REPRESENTABLE &&
@@ -161,6 +163,7 @@ class Creation {
         }
         if (!good) {
             if (weights != nullptr) SIDRA_TRY(sidra_weights_destroy(weights));
+            before.restore();
             ++displaced_;
             return SIDRA_OK;
         }

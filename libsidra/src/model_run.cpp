@@ -10,6 +10,7 @@
 #include "callback.h"
 #include "fault.h"
 #include "graph.h"
+#include "kept_error.h"
 #include "label.h"
 #include "model.h"
 #include "model_host.h"
@@ -113,20 +114,12 @@ sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) 
     return SIDRA_OK;
 }
 
-// Lets the stream wait for a run that another one has not done.
-sidra_status wait_for_last(const char* call, sidra_stream* stream, const Point& last) {
-    if (!last.queue || last.state() != Point::State::kPending) return SIDRA_OK;
-    const sidra_status status = wait_point(call, stream, last);
-    return last.state() == Point::State::kPending ? status
-                                                  : SIDRA_OK;  // it may have failed meanwhile, and is over then
-}
-
 // Queues a run; the variant belongs to this thread. latest: when a wait for room in the ring ends.
 sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number, uint64_t latest) {
     ModelVariant& variant = *model->variants[number];
     SIDRA_TRY(check_deployed(call, model));
     SIDRA_TRY(make_graphs(call, model, number));
-    SIDRA_TRY(wait_for_last(call, stream, variant.last));
+    SIDRA_TRY(wait_if_pending(call, stream, variant.last));  // a run that has failed is over
     for (size_t i = 0; i < variant.graphs.size(); ++i) {
         // If what follows cannot be queued, what was queued before it continues, with the functions of the host.
         if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1, latest, &variant.last));
@@ -311,8 +304,9 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
         submit_batch(stream);  // the run before this one may be in it
-        if (last.queue && wait_for(call, last, deadline) == SIDRA_ERROR_TIMEOUT)
-            return SIDRA_ERROR_TIMEOUT;  // a run that has failed is over, too
+        const KeptError before;
+        if (last.queue && wait_for(call, last, deadline) == SIDRA_ERROR_TIMEOUT) return SIDRA_ERROR_TIMEOUT;
+        before.restore();  // a run that has failed is over, too
         const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
         if (const sidra_status status = turn.launch(call, stream, model, variant, deadline, &run); status != SIDRA_OK)

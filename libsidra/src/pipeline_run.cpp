@@ -56,12 +56,7 @@ sidra_status fail_first(const char* call, const sidra_pipeline& pipeline, size_t
     return fail_stage(call, pipeline, stage, status);
 }
 
-// What is queued in a stream from now on waits for a point of its context, unless that was reached or never will be.
-sidra_status wait_in(const char* call, sidra_stream* stream, const Point& point) {
-    if (!point.queue || point.state() != Point::State::kPending) return SIDRA_OK;
-    const sidra_status status = wait_point(call, object(stream), point);
-    return point.state() == Point::State::kPending ? status : SIDRA_OK;
-}
+// What is queued in a stream from now on waits for what is queued in another one of its context now.
 sidra_status wait_in(const char* call, sidra_stream* stream, sidra_stream* other) {
     Point point;
     SIDRA_TRY(current_point(call, object(other), &point));
@@ -86,7 +81,7 @@ sidra_status queue_stage(const char* call, sidra_pipeline* pipeline, size_t s, u
     sidra_buffer* work = nullptr;
     SIDRA_TRY(get_work(call, stage.model, number, &work));
     // A value that is only handed on is output and input at once, so the last run's outputs must have gone.
-    SIDRA_TRY(wait_in(call, stage.take, stage.given[number]));
+    SIDRA_TRY(wait_if_pending(call, object(stage.take), stage.given[number]));
     const auto place = [](const format::Tensor& tensor) { return static_cast<size_t>(tensor.at()->offset()); };
     const Tensors& takes = *variant.inputs();
     if (s == 0) {

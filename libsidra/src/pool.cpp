@@ -9,6 +9,7 @@
 
 #include "buffer.h"
 #include "fault.h"
+#include "kept_error.h"
 #include "stream.h"
 #include "structs.h"
 #include "wait.h"
@@ -196,6 +197,7 @@ void Pool::settle() {
 
 bool Pool::trim_locked(uint64_t keep) {
     bool any = false;
+    const KeptError before;
     for (auto chunk = chunks_.begin(); chunk != chunks_.end() && stats_.reserved > keep;) {
         PoolBlock* block = chunk->first;
         const uint64_t size = chunk->memory->size();
@@ -211,6 +213,7 @@ bool Pool::trim_locked(uint64_t keep) {
         stats_.reserved -= size;
         any = true;
     }
+    before.restore();
     return any;
 }
 
@@ -250,11 +253,13 @@ sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t byt
     *block = take(epoch, small, size);
     if (*block != nullptr) return SIDRA_OK;
     uint64_t chunk = chunk_size(size);
+    const KeptError before;
     for (;;) {
         sidra_status status = grow(call, stream->context, small, chunk);
         if (status == SIDRA_OK) {
             *block = take(epoch, small, size);
             ++stats_.misses;
+            before.restore();
             return SIDRA_OK;
         }
         if (status != SIDRA_ERROR_OUT_OF_MEMORY) return status;
@@ -278,7 +283,9 @@ sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t byt
         if (sidra::pending(last)) return status;  // the driver refuses to wait
         settle();
         *block = take(epoch, small, size);
-        if (*block != nullptr) return SIDRA_OK;
+        if (*block == nullptr) continue;
+        before.restore();
+        return SIDRA_OK;
     }
 }
 

@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kept_error.h"
+
 namespace sidra {
 namespace {
 
 struct LastError {
-    std::array<char, 1024> text;
+    ErrorText text;
 };
 thread_local LastError last_error{};
 
@@ -109,6 +111,10 @@ sidra_status not_ready(std::string_view text) noexcept {
     last_error.text[text.copy(last_error.text.data(), last_error.text.size() - 1)] = '\0';
     return SIDRA_ERROR_NOT_READY;
 }
+
+KeptError::KeptError() : text_(last_error.text) {}
+
+void KeptError::restore() const { last_error.text = text_; }
 
 sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMeaning> special) noexcept {
     for (const ErrnoMeaning& meaning : special)

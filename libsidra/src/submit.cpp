@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "fault.h"
+#include "kept_error.h"
 #include "wait.h"
 
 namespace sidra {
@@ -43,6 +44,7 @@ sidra_status wait_for_room(const char* call, sidra_stream* stream, uint64_t late
     const bool own = latest < stream->deadline;
     const uint64_t deadline = own ? latest : stream->deadline;
     stream->lock.unlock();
+    const KeptError before;
     sidra_status status = wait_for(call, room, deadline);
     if (status == SIDRA_ERROR_TIMEOUT)
         fail(status, call,
@@ -53,7 +55,10 @@ sidra_status wait_for_room(const char* call, sidra_stream* stream, uint64_t late
                  ? ", and the stream waits for a semaphore or an event"
                  : "",
              own ? "give a later one" : "give it a later deadline with sidra_stream_set_deadline()");
-    if (room.state() == Point::State::kDropped) status = SIDRA_OK;  // there is room in the new epoch
+    if (room.state() == Point::State::kDropped) {  // there is room in the new epoch
+        before.restore();
+        status = SIDRA_OK;
+    }
     stream->lock.lock();
     return status;
 }

@@ -18,6 +18,8 @@ sidra_cmd wait_packet(const Point& point);
 
 // Everything queued in `stream` from now on waits for the point of a stream of the same context, on the device.
 sidra_status wait_point(const char* call, sidra_stream* stream, const Point& point);
+// The same, unless there is no point, or it was reached or never will be.
+sidra_status wait_if_pending(const char* call, sidra_stream* stream, const Point& point);
 
 }  // namespace sidra
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chip_fixture.h"
+#include "says_nothing.h"
 
 namespace sidra::test {
 namespace {
@@ -150,6 +151,22 @@ TEST_F(ChipDeadline, ACallWithADeadlineOfItsOwnKeepsIt) {
     release();
     ASSERT_OK(sidra_weights_read(full, weights, values, 4, soon()));
     EXPECT_EQ(1, values[15]);
+}
+
+// There is room in the new epoch, so the call succeeds.
+TEST_F(ChipDeadline, AResetMakesRoom) {
+    fill();
+    std::atomic<bool> begun{false};
+    std::thread waiting([&] {
+        const SaysNothing quiet;
+        begun = true;
+        EXPECT_OK(sidra_nop_async(full));
+    });
+    while (!begun) std::this_thread::yield();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // at last it waits
+    EXPECT_OK(sidra_stream_reset(full));
+    waiting.join();
+    EXPECT_OK(sidra_stream_synchronize(full, soon()));
 }
 
 // A thread waits for room to program; whoever asks about the weights must not wait with it.

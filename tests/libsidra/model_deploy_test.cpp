@@ -5,6 +5,7 @@
 
 #include "../chip/failing_new.h"
 #include "model_fixture.h"
+#include "says_nothing.h"
 
 namespace sidra::test {
 namespace {
@@ -303,6 +304,7 @@ TEST_F(ModelPlacement, GivesWayToWhatIsThere) {
     sidra_model* const before = load(placed({6, 1}, {3}));
     EXPECT_EQ("", told(before));
     sidra_model* const again = load(placed({6, 1}, {2}));
+    const SaysNothing quiet;
     EXPECT_TRUE(says_one(told(again)));
     EXPECT_EQ(crossbars(again, 1), (List{2})) << "whose crossbar is free";
     expect_answers(network, again, 0, pixels(2));

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "model_fixture.h"
+#include "says_nothing.h"
 
 namespace sidra::test {
 namespace {
@@ -177,6 +178,20 @@ TEST_F(ModelStreams, RunsOfOneVariantAreInOrder) {
     ASSERT_OK(sidra_model_run_async(second, model, 0));
     ASSERT_OK(sidra_stream_synchronize(second, soon()));
     EXPECT_EQ(11, count[0]);
+    ASSERT_OK(sidra_semaphore_wait_async(stream, words->at(), 2));
+    ASSERT_OK(sidra_model_run_async(stream, model, 0));
+    ASSERT_OK(sidra_stream_reset(stream));
+    {
+        const SaysNothing quiet;
+        ASSERT_OK(sidra_model_run(second, model, 0, nullptr, nullptr, soon()));
+    }
+    EXPECT_EQ(12, count[0]);
+    // Without its buffer, which is the application's mistake, it is destroyed all the same.
+    sidra_buffer* buffer = nullptr;
+    ASSERT_OK(sidra_model_get_buffer(model, 0, &buffer));
+    ASSERT_OK(sidra_buffer_destroy(buffer));
+    const SaysNothing quiet;
+    destroy(model);
 }
 
 TEST_F(ModelStreams, AThreadThatRunsAVariantKeepsItForItself) {
