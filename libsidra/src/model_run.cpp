@@ -2,8 +2,6 @@
 // Compiled models: runs of a variant.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "buffer.h"
@@ -193,10 +191,7 @@ class Turn {
     sidra_status begin(const char* call, sidra_model* model, uint32_t variant, ModelVariant::Use use,
                        uint64_t deadline) {
         std::unique_lock lock(variant_.mutex);
-        // This clock is CLOCK_MONOTONIC, but counts with a sign.
-        const std::chrono::nanoseconds latest(std::min<uint64_t>(deadline, std::chrono::nanoseconds::max().count()));
-        variant_.queued.wait_until(lock, std::chrono::steady_clock::time_point(latest),
-                                   [&] { return variant_.use != ModelVariant::Use::kQueueing; });
+        wait_until(variant_.queued, lock, deadline, [&] { return variant_.use != ModelVariant::Use::kQueueing; });
         SIDRA_TRY(check_idle(call, *model, variant));
         SIDRA_TRY(check_deployed(call, model));
         SIDRA_TRY(make_work(call, model, variant));

@@ -4,6 +4,7 @@
 #define SIDRA_PIPELINE_OBJECT_H
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -36,8 +37,10 @@ struct sidra_pipeline : sidra::Handle {
     sidra_buffer *inputs = nullptr, *outputs = nullptr;  // of all runs, in the memory of the first and the last chip
     size_t input_bytes = 0, output_bytes = 0;            // of one run
 
-    std::mutex receiving, submitting;  // one thread at a time each, which may wait for streams; outermost locks
-    std::mutex mutex;                  // protects the members below
+    std::mutex submitting;                 // one thread at a time, which may wait for room in rings; outermost lock
+    std::mutex mutex;                      // protects the members below
+    bool receiving = false;                // a thread waits for the oldest run
+    std::condition_variable received_one;  // it has ended
     struct Run {
         uint32_t variant = 0;
         sidra::Point end;

@@ -110,6 +110,35 @@ sidra_status queue_stage(const char* call, sidra_pipeline* pipeline, size_t s, u
     return current_point(call, object(stage.give), &stage.given[number]);
 }
 
+// The one thread that waits for the oldest run.
+class Receiver {
+   public:
+    explicit Receiver(sidra_pipeline* pipeline) : pipeline_(*pipeline) {}
+    Receiver(const Receiver&) = delete;
+    Receiver& operator=(const Receiver&) = delete;
+    ~Receiver() {
+        if (!begun_) return;
+        {
+            const std::lock_guard lock(pipeline_.mutex);
+            pipeline_.receiving = false;
+        }
+        pipeline_.received_one.notify_one();
+    }
+    sidra_status begin(const char* call, uint64_t deadline) {
+        std::unique_lock lock(pipeline_.mutex);
+        if (!wait_until(pipeline_.received_one, lock, deadline, [&] { return !pipeline_.receiving; }))
+            return fail(SIDRA_ERROR_TIMEOUT, call,
+                        "another thread was still waiting for a run of pipeline {} at the deadline; the runs go on",
+                        pipeline_.id);
+        pipeline_.receiving = begun_ = true;
+        return SIDRA_OK;
+    }
+
+   private:
+    sidra_pipeline& pipeline_;
+    bool begun_ = false;
+};
+
 sidra_status refuse_failed(const char* call) {
     return fail(SIDRA_ERROR_FAULT, call,
                 "a run of the pipeline has failed; sidra_pipeline_reset() drops all runs and goes on");
@@ -198,7 +227,8 @@ sidra_status sidra_pipeline_submit(sidra_pipeline* pipeline, uint32_t variant, c
 sidra_status sidra_pipeline_receive(sidra_pipeline* pipeline, void* const* outputs, uint64_t deadline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "pipeline", pipeline));
-        const std::lock_guard receiving(pipeline->receiving);
+        Receiver receiver(pipeline);
+        SIDRA_TRY(receiver.begin(call, deadline));
         sidra_pipeline::Run run;
         uint64_t number = 0, resets = 0;
         {

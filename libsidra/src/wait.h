@@ -3,7 +3,11 @@
 #ifndef SIDRA_WAIT_H
 #define SIDRA_WAIT_H
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 #include "queue.h"
 
@@ -20,6 +24,14 @@ sidra_cmd wait_packet(const Point& point);
 sidra_status wait_point(const char* call, sidra_stream* stream, const Point& point);
 // The same, unless there is no point, or it was reached or never will be.
 sidra_status wait_if_pending(const char* call, sidra_stream* stream, const Point& point);
+
+// Waits for other threads; returns false if that is not done at the deadline.
+template <typename Done>
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline, Done&& done) {
+    // This clock is CLOCK_MONOTONIC, but counts with a sign.
+    const std::chrono::nanoseconds latest(std::min<uint64_t>(deadline, std::chrono::nanoseconds::max().count()));
+    return changed.wait_until(lock, std::chrono::steady_clock::time_point(latest), done);
+}
 
 }  // namespace sidra
 

@@ -111,6 +111,22 @@ class PipelineRuns : public ModelStreams {
     sidra_pipeline* pipeline = nullptr;
 };
 
+TEST_F(PipelineRuns, AThreadThatReceivesKeepsTheDeadlinesOfOthers) {
+    sidra_model* model = nullptr;
+    ASSERT_OK(sidra_pipeline_get_stage(pipeline, 0, &model));
+    block(stream);
+    ASSERT_OK(sidra_model_run_async(stream, model, 0));  // the pipeline's run waits for it
+    for (int run = 0; run < 2; ++run) ASSERT_OK(submit());
+    std::thread receiver([&] { EXPECT_OK(receive()); });
+    for (int i = 0; i < 10'000; ++i) {  // at last the thread waits
+        EXPECT_EQ(SIDRA_ERROR_TIMEOUT, sidra_pipeline_receive(pipeline, nullptr, 0));
+        std::this_thread::yield();
+    }
+    unblock();
+    EXPECT_OK(receive());
+    receiver.join();
+}
+
 // The first run of each round waits for one of its stage's model, which is queued beside the pipeline. In every other
 // round it may end while the pipeline is being reset.
 TEST_F(PipelineRuns, AResetWhileAThreadReceives) {
