@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -62,6 +63,66 @@ def test_nobody_waits_for_a_copy_to_another_chip(waiting):
         if seen:
             return
     pytest.fail(f"the {waiting} waits")
+
+
+@pytest.mark.parametrize("enter", [lambda stream: stream, torch.sidra.stream], ids=["stream", "torch.sidra.stream"])
+def test_the_former_chip_is_current_behind_a_stream_of_another_one(enter):
+    def current():
+        return torch.sidra.current_device(), [torch.sidra.current_stream(index).stream_id for index in range(2)]
+
+    zero, one = torch.sidra.Stream("sidra:0"), torch.sidra.Stream("sidra:1")
+    before = current()
+    with enter(one):
+        assert current() == (1, [0, one.stream_id]) and torch.ones(1, device="sidra").device.index == 1
+        with enter(zero):
+            assert current() == (0, [zero.stream_id, one.stream_id])
+            with enter(one):
+                assert current() == (1, [zero.stream_id, one.stream_id])
+            assert current() == (0, [zero.stream_id, one.stream_id])
+            torch.sidra.set_device(1)
+        assert current() == (1, [0, one.stream_id])
+    with torch.sidra.device(1), enter(zero):
+        assert current() == (0, [zero.stream_id, 0])
+    with pytest.raises(KeyError), enter(one):
+        raise KeyError
+    assert current() == before == (0, [0, 0])
+
+
+def test_no_stream_changes_nothing():
+    with torch.sidra.stream(None) as entered:
+        assert entered is None and torch.sidra.current_device() == 0 and torch.sidra.current_stream().stream_id == 0
+
+
+def test_a_device_may_be_entered_again():
+    one, entered, left = torch.sidra.device(1), threading.Event(), threading.Event()
+
+    def work():
+        with torch.sidra.device(1), one:
+            entered.set()
+            assert left.wait(60)
+        assert torch.sidra.current_device() == 0
+        failures.clear()
+
+    failures = ["the other thread did not come to its end"]
+    other = threading.Thread(target=work)
+    try:
+        with one:
+            other.start()
+            assert entered.wait(60)
+            with one:
+                assert torch.sidra.current_device() == 1
+            assert torch.sidra.current_device() == 1
+        assert torch.sidra.current_device() == 0
+    finally:
+        left.set()
+        other.join()
+    assert not failures
+
+    @one
+    def depth(calls):
+        return torch.sidra.current_device() + (depth(calls - 1) if calls else 0)
+
+    assert depth(2) == 3 and torch.sidra.current_device() == 0
 
 
 def test_memory_of_a_copy_is_not_given_away():

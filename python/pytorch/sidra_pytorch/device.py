@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import torch
 
@@ -58,6 +58,17 @@ def set_device(device: _Device) -> None:
     _C.set_device(_index(device))
 
 
+class _Entered(threading.local):
+    """What was current before each `with device:` and `with stream:` of this thread, which may be there several times."""
+
+    def __init__(self) -> None:
+        self.devices: list[int] = []
+        self.streams: list[tuple[int, torch.Stream]] = []
+
+
+_entered = _Entered()
+
+
 class device(contextlib.ContextDecorator):
     """Makes a device the current one, and the former one at the end."""
 
@@ -65,12 +76,12 @@ class device(contextlib.ContextDecorator):
         self.index = _index(device)
 
     def __enter__(self) -> device:
-        self._former = _C.current_device()
+        _entered.devices.append(_C.current_device())
         _C.set_device(self.index)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _C.set_device(self._former)
+        _C.set_device(_entered.devices.pop())
 
 
 def get_device_properties(device: _Device = None) -> dict[str, Any]:
@@ -125,34 +136,29 @@ def cost(device: _Device = None) -> tuple[float, float]:
 
 
 class Stream(torch.Stream):
-    """A queue of the device; work of one stream runs in order. `with` makes it the current one. There are 32 of each priority, given in turn."""
+    """A queue of the device, whose work runs in order. `with` makes it current, and its device. There are 32 of each priority, given in turn."""
 
     def __new__(cls, device: _Device = None, priority: int = 0, **_: Any) -> Stream:
         return super().__new__(cls, device=f"sidra:{_index(device)}", priority=priority)
 
     def __enter__(self) -> Stream:
-        _entered.append(torch.accelerator.current_stream(self.device))
-        torch.accelerator.set_stream(self)
+        _entered.streams.append(_exchange_stream(self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        torch.accelerator.set_stream(_entered.pop())
+        _restore_stream(*_entered.streams.pop())
 
 
-class _Entered(threading.local):
-    """What was current before each `with stream:` of this thread, which may be there several times."""
-
-    def __init__(self) -> None:
-        self._former: list[torch.Stream] = []
-
-    def append(self, stream: torch.Stream) -> None:
-        self._former.append(stream)
-
-    def pop(self) -> torch.Stream:
-        return self._former.pop()
+def _exchange_stream(stream: torch.Stream) -> tuple[int, torch.Stream]:
+    """Makes the stream current, and its device. Returns the former device, and the former stream of the stream's device."""
+    former = _C.current_device(), torch.accelerator.current_stream(stream.device)
+    torch.accelerator.set_stream(stream)
+    return former
 
 
-_entered = _Entered()
+def _restore_stream(index: int, stream: torch.Stream) -> None:
+    torch.accelerator.set_stream(stream)
+    _C.set_device(index)
 
 
 def Event(enable_timing: bool = False, **_: Any) -> torch.Event:
@@ -165,18 +171,21 @@ def current_stream(device: _Device = None) -> torch.Stream:
 
 
 def set_stream(stream: torch.Stream) -> None:
+    """Makes the stream current, and its device."""
     torch.accelerator.set_stream(stream)
 
 
 @contextlib.contextmanager
-def stream(stream: torch.Stream) -> Iterator[torch.Stream]:
-    """Makes the stream the current one of its device, and the former one at the end."""
-    former = torch.accelerator.current_stream(stream.device)
-    torch.accelerator.set_stream(stream)
+def stream(stream: Optional[torch.Stream]) -> Iterator[Optional[torch.Stream]]:
+    """Makes the stream current, and its device, and the former ones at the end. None changes nothing."""
+    if stream is None:
+        yield None
+        return
+    former = _exchange_stream(stream)
     try:
         yield stream
     finally:
-        torch.accelerator.set_stream(former)
+        _restore_stream(*former)
 
 
 # ---- Memory
