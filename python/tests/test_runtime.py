@@ -215,6 +215,17 @@ def test_random_numbers_depend_on_the_seed():
     assert abs(torch.randn(100_000, device="sidra").mean().item()) < 0.02
 
 
+def test_random_states_of_all_devices():
+    def draw():
+        return [torch.rand(8, device=f"sidra:{index}").cpu() for index in range(torch.sidra.device_count())]
+
+    states = torch.sidra.get_rng_state_all()
+    once = draw()
+    assert not any(map(torch.equal, once, draw()))
+    torch.sidra.set_rng_state_all(states)
+    assert all(map(torch.equal, once, draw()))
+
+
 def test_serialization():
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)).to("sidra:0")
     file = io.BytesIO()

@@ -12,7 +12,17 @@ from typing import Any, Optional, Union
 import torch
 
 from . import _C
-from .random import get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state  # noqa: F401
+from .random import (  # noqa: F401
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .residency import get_layout, mark_written, program, programmed_by, release, residency, set_layout, wear  # noqa: F401
 
 _Device = Union[int, str, torch.device, None]
