@@ -367,3 +367,30 @@ with torch.no_grad():
 def test_a_fault_before_a_matrix_is_put_on_crossbars():
     done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, env=os.environ)
     assert done.returncode == 0, done.stderr
+
+
+OTHERS = """
+import numpy, sidra, torch
+total = torch.sidra.get_device_properties()["crossbars_total"]
+others = sidra.Device()
+weights = others.weights(numpy.ones((256 * (total - 2), 256), numpy.float32), encoding="offset")
+small, large = (torch.nn.Linear(256 * size, 256, bias=False).to("sidra").requires_grad_(False) for size in (1, 4))
+for _ in range(3):
+    small(torch.ones(1, 256, device="sidra"))
+assert torch.sidra.get_layout(small)[""] is not None
+for _ in range(3):
+    large(torch.ones(1, 1024, device="sidra"))
+try:
+    torch.sidra.set_layout(large)
+except RuntimeError as error:
+    assert "more crossbars than the device has beside pinned" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+assert torch.sidra.get_layout(large)[""] is None and torch.sidra.get_layout(small)[""] is not None
+"""
+
+
+def test_nothing_makes_room_that_is_not_enough():
+    done = subprocess.run([sys.executable, "-c", OTHERS], capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"SIDRA_PROFILE": "small", "SIDRA_DEVICE": "embedded"})
+    assert done.returncode == 0, done.stderr

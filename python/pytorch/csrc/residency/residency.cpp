@@ -217,18 +217,19 @@ std::vector<uint32_t> crossbars_of(const Resident& resident) {
     return crossbars;
 }
 
-// Whether the matrix could be on crossbars if nothing was there but what is pinned.
+// Whether the matrix could be on crossbars if it and all that is not pinned left them. Compiled regions, and others
+// that use the device, have some, too.
 bool could_fit(const Table& table, const Entry* self, const Key& key, sidra_weights_encoding encoding,
                c10::DeviceIndex index) {
     auto info = SIDRA_INIT(sidra_device_info);
     check(sidra_device_get_info(device(index).device().get(), &info));
     const auto tiles = [](int64_t size, uint32_t tile) { return (static_cast<uint64_t>(size) + tile - 1) / tile; };
     const uint32_t columns = encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? info.cols / 2 : info.cols;
-    uint64_t needed = tiles(inputs_of(key), info.rows) * tiles(outputs_of(key), columns);
+    uint64_t available = info.crossbars_free;
     for (const auto& [other, entry] : table.entries) {
-        if (&entry != self && entry.owned && entry.pinned) needed += info_of(*entry.owned).crossbars;
+        if (entry.owned && (&entry == self || !entry.pinned)) available += info_of(*entry.owned).crossbars;
     }
-    return needed <= info.crossbars_total;
+    return tiles(inputs_of(key), info.rows) * tiles(outputs_of(key), columns) <= available;
 }
 
 // Makes room by the matrix that was not used for the longest time. False: there is none to evict.
@@ -399,7 +400,7 @@ void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::
         if (crossbars.empty()) {
             const sidra_weights_encoding wanted = wish.encoding != SIDRA_WEIGHTS_AUTO ? wish.encoding : entry.encoding;
             TORCH_CHECK(could_fit(table, &entry, *key, wanted, matrix.device().index()),
-                        "it needs more crossbars than the device has beside pinned matrices");
+                        "it needs more crossbars than the device has beside pinned matrices and compiled models");
             entry.encoding = wanted;
             if (entry.owned && !lies_so(*entry.owned, wish)) entry.owned.reset();
             program_entry(table, *key, entry, matrix, generation);
