@@ -369,6 +369,50 @@ def test_a_fault_before_a_matrix_is_put_on_crossbars():
     assert done.returncode == 0, done.stderr
 
 
+# A chip is full of what is pinned, or of that and a compiled region. Each case makes room in another way.
+ROOM = """
+import gc, sys, torch
+total = torch.sidra.get_device_properties()["crossbars_total"]
+x = torch.ones(2, 256, device="sidra")
+make = lambda: torch.nn.Linear(256, 256, bias=False).to("sidra").requires_grad_(False)
+pinned, other = [make() for _ in range(total)], make()
+if sys.argv[1] == "compiled":
+    for layer in pinned[:-2]:
+        torch.sidra.set_layout(layer, encoding="offset")
+    region = torch.compile(pinned[-1], backend="sidra")
+    region(x)
+else:
+    for layer in pinned:
+        torch.sidra.set_layout(layer, encoding="offset")
+assert torch.sidra.get_device_properties()["crossbars_free"] == 0
+uses = lambda: [other(x) for _ in range(4)] and torch.sidra.get_layout(other)[""] is not None
+assert not uses() and torch.sidra.get_device_properties()["crossbars_free"] == 0
+if sys.argv[1] == "release":
+    torch.sidra.release(pinned[0]), torch.sidra.release(pinned[1])
+elif sys.argv[1] == "end":
+    del layer, pinned[:2]
+elif sys.argv[1] == "unpin":
+    for layer in pinned[:2]:
+        torch.sidra.set_layout(layer, pin=False)
+elif sys.argv[1] == "write":
+    for layer in pinned[:2]:
+        layer.weight.fill_(1)
+        layer(x)
+else:
+    del region, pinned[-1]
+    torch._dynamo.reset()
+    gc.collect()
+assert uses()
+"""
+
+
+@pytest.mark.parametrize("how", ["release", "end", "unpin", "write", "compiled"])
+def test_a_matrix_without_room_is_programmed_once_there_is_some(how):
+    done = subprocess.run([sys.executable, "-c", ROOM, how], capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"SIDRA_PROFILE": "small", "SIDRA_DEVICE": "embedded"})
+    assert done.returncode == 0, done.stderr
+
+
 OTHERS = """
 import numpy, sidra, torch
 total = torch.sidra.get_device_properties()["crossbars_total"]

@@ -78,6 +78,7 @@ Model::Model(int index, const std::string& path, std::shared_ptr<const Contents>
 Model::~Model() {
     static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
     static_cast<void>(sidra_model_destroy(model_));
+    residency_region_ended(index_);
     static_cast<void>(sidra_event_destroy(last_));
 }
 

@@ -77,7 +77,8 @@ struct Entry {
     uint64_t hash = 0;             // of that content, if that is checked
     uint64_t uses = 0, programs = 0, used_at = 0;
     uint32_t went_stale = 0;
-    bool pinned = false, full = false;                     // full: there was no room at this generation
+    bool pinned = false;
+    std::optional<uint64_t> full;                          // Table::vacated when there was no room at this generation
     sidra_weights_encoding encoding = SIDRA_WEIGHTS_AUTO;  // that set_layout() has asked for
 };
 
@@ -86,10 +87,19 @@ struct Table {
     std::unordered_map<Key, Entry, KeyHash> entries;
     uint64_t clock = 0;
     std::atomic<bool> streams_reset{false};  // since the lock was taken last
+    // Grows when crossbars may have become free that a matrix without room could not take: of what was pinned, or of a
+    // compiled region.
+    std::atomic<uint64_t> vacated{0};
 };
 Table& table_of(c10::DeviceIndex index) {
     static auto* const all = new std::array<Table, 64>;
     return (*all)[static_cast<size_t>(index)];
+}
+
+// The matrix leaves the crossbars, if it is there.
+void vacate(Table& table, Entry& entry) {
+    if (entry.owned && entry.pinned) ++table.vacated;
+    entry.owned.reset();
 }
 
 // Matrices whose programming was dropped are not resident.
@@ -98,7 +108,7 @@ void drop_failed(Table& table) {
         if (!entry.owned || entry.owned->ready) continue;
         const sidra_status status = sidra_event_query(entry.owned->programmed);
         entry.owned->ready = status == SIDRA_OK;
-        if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) entry.owned.reset();
+        if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) vacate(table, entry);
     }
 }
 
@@ -253,14 +263,18 @@ void count_programming(Table& table, Entry& entry, const at::Tensor& matrix) {
 // Under the table's lock.
 void program_entry(Table& table, const Key& key, Entry& entry, const at::Tensor& matrix, uint64_t generation) {
     entry.generation = generation;
+    entry.full.reset();
     if (!renew(entry.owned, matrix)) {
-        entry.owned.reset();
+        vacate(table, entry);
+        const uint64_t vacated = table.vacated;
+        const bool fits = could_fit(table, &entry, key, entry.encoding, matrix.device().index());
         bool full = false;
-        entry.full = !could_fit(table, &entry, key, entry.encoding, matrix.device().index());
-        if (entry.full) return;
-        while (!(entry.owned = make(matrix, {entry.encoding}, &full)) && full && evict_one(table, &entry)) full = false;
-        entry.full = !entry.owned;
-        if (!entry.owned) return;
+        while (fits && !(entry.owned = make(matrix, {entry.encoding}, &full)) && full && evict_one(table, &entry))
+            full = false;
+        if (!entry.owned) {
+            entry.full = vacated;
+            return;
+        }
     }
     count_programming(table, entry, matrix);
 }
@@ -317,10 +331,10 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
     const auto guard = hold(table);
     Entry& entry = entry_of(table, *key, *block);
     if (entry.owned && entry.generation != generation) {
-        entry.owned.reset();
+        vacate(table, entry);
         ++entry.went_stale;
         entry.pinned = false;
-        entry.full = false;
+        entry.full.reset();
         entry.generation = generation;
         return nullptr;  // seen once with this content
     }
@@ -328,10 +342,10 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
         if (entry.generation != generation) {
             const bool again = entry.programs > 0 || entry.went_stale > 0;
             entry.generation = generation;
-            entry.full = false;
+            entry.full.reset();
             if (again) return nullptr;
         }
-        if (entry.full || entry.went_stale > kStaleMax) return nullptr;
+        if (entry.full == table.vacated.load() || entry.went_stale > kStaleMax) return nullptr;
         program_entry(table, *key, entry, matrix, generation);
         if (!entry.owned) return nullptr;
     }
@@ -402,7 +416,7 @@ void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::
             TORCH_CHECK(could_fit(table, &entry, *key, wanted, matrix.device().index()),
                         "it needs more crossbars than the device has beside pinned matrices and compiled models");
             entry.encoding = wanted;
-            if (entry.owned && !lies_so(*entry.owned, wish)) entry.owned.reset();
+            if (entry.owned && !lies_so(*entry.owned, wish)) vacate(table, entry);
             program_entry(table, *key, entry, matrix, generation);
             TORCH_CHECK(entry.owned, "no crossbars are free for it, or it has values that are not finite");
         } else {
@@ -414,13 +428,16 @@ void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::
                 TORCH_CHECK(false, error.what_without_backtrace(), holders(table, entry, crossbars));
             }
             TORCH_CHECK(made, "it has values that are not finite");
+            vacate(table, entry);
             entry.owned = std::move(made);
             entry.generation = generation;
+            entry.full.reset();
             entry.encoding = wish.encoding;
             count_programming(table, entry, matrix);
         }
         entry.went_stale = 0;
     }
+    if (entry.pinned && !pin) ++table.vacated;
     entry.pinned = pin;
 }
 
@@ -430,7 +447,10 @@ void release(const at::Tensor& matrix) {
     if (!key) return;
     Table& table = table_of(matrix.device().index());
     const auto guard = hold(table);
-    table.entries.erase(*key);
+    const auto found = table.entries.find(*key);
+    if (found == table.entries.end()) return;
+    vacate(table, found->second);
+    table.entries.erase(found);
 }
 
 std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
@@ -462,6 +482,8 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
 
 void residency_drop_failed(c10::DeviceIndex index) { table_of(index).streams_reset.store(true); }
 
+void residency_region_ended(c10::DeviceIndex index) { ++table_of(index).vacated; }
+
 bool residency_make_room(c10::DeviceIndex index) {
     Table& table = table_of(index);
     const auto guard = hold(table);
@@ -471,6 +493,9 @@ bool residency_make_room(c10::DeviceIndex index) {
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept {
     Table& table = table_of(index);
     const auto guard = hold(table);
+    for (auto& [key, entry] : table.entries) {
+        if (key.uid == uid) vacate(table, entry);
+    }
     std::erase_if(table.entries, [&](const auto& item) { return item.first.uid == uid; });
 }
 

@@ -77,6 +77,9 @@ void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept;
 // Makes room for others by the matrix that was not used for the longest time. False: all are pinned, or there is none.
 bool residency_make_room(c10::DeviceIndex index);
 
+// A compiled region has left its crossbars: matrices that found no room try again. Takes no lock.
+void residency_region_ended(c10::DeviceIndex index);
+
 // Streams have been reset: matrices whose programming was dropped are not resident. Takes no lock, because whoever
 // finds a stream that has stopped may hold any.
 void residency_drop_failed(c10::DeviceIndex index);
