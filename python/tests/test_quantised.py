@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Layers with int8 weights: the chip against the CPU's kernels bit by bit, and those against plain arithmetic."""
 import copy
+import gc
 import warnings
 
 import pytest
@@ -100,3 +101,22 @@ def test_dynamically_quantised_models():
         there = quantised.to("sidra")
         result = on_crossbars(lambda: there(value.to("sidra")))
     assert torch.nn.functional.cosine_similarity(result.flatten(), exact.flatten(), 0) > 0.999
+
+
+@pytest.mark.parametrize("ask", [torch.sidra.residency, torch.sidra.empty_cache])
+def test_weights_of_a_dynamically_quantised_model_that_has_ended_leave_the_device(ask):
+    gc.collect()
+    ask()
+    memory, free = torch.sidra.memory_allocated(), torch.sidra.get_device_properties()["crossbars_free"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(torch.nn.Linear(40, 64)), dtype=torch.qint8)
+    value = torch.randn(16, 40, device="sidra")
+    for _ in range(3):
+        model(value)
+    assert torch.sidra.get_device_properties()["crossbars_free"] < free
+    del model, value
+    gc.collect()
+    ask()
+    torch.sidra.synchronize()
+    assert (torch.sidra.memory_allocated(), torch.sidra.get_device_properties()["crossbars_free"]) == (memory, free)

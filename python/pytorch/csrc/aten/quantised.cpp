@@ -2,6 +2,8 @@
 // Layers whose weights are int8 codes with a scale for each output: torch.ops.sidra.quantised_linear and
 // quantised_conv2d, and the dynamically quantised linear layers of torch.ao. The CPU gives the same bits as the chip at
 // level `fast`: it does, number by number, what the program of a layer (matmul.cpp) says.
+#include "aten/quantised.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/native/quantized/PackedParams.h>
 #include <ATen/ops/empty.h>
@@ -179,22 +181,28 @@ struct Brought {
     c10::weak_intrusive_ptr<LinearPackedParamsBase> from;
     at::Tensor codes, scale, bias;
 };
+using Layers = std::unordered_map<const LinearPackedParamsBase*, Brought>;
 struct Packed {
     std::mutex lock;
-    std::unordered_map<const LinearPackedParamsBase*, Brought> layers[64];
+    Layers layers[64];
 };
 Packed& packed() {
     static Packed* const made = new Packed;  // tensors end after static objects
     return *made;
 }
 
+// The lock is held.
+void drop_ended(Layers& layers) {
+    std::erase_if(layers, [](const auto& item) { return item.second.from.expired(); });
+}
+
 Brought brought_layer(const c10::intrusive_ptr<LinearPackedParamsBase>& from, const c10::Device& to) {
     Packed& all = packed();
     const std::lock_guard guard(all.lock);
-    auto& layers = all.layers[static_cast<size_t>(to.index())];
+    Layers& layers = all.layers[static_cast<size_t>(to.index())];
     const auto found = layers.find(from.get());
     if (found != layers.end() && !found->second.from.expired()) return found->second;
-    std::erase_if(layers, [](const auto& item) { return item.second.from.expired(); });
+    drop_ended(layers);
     const auto [weight, bias] = from->unpack();
     TORCH_CHECK(weight.scalar_type() == at::kQInt8, "linear_dynamic on sidra: the weight is ", weight.scalar_type(),
                 "; it has to be qint8");
@@ -239,4 +247,11 @@ TORCH_LIBRARY_IMPL(sidra, PrivateUse1, m) {
 TORCH_LIBRARY_IMPL(quantized, PrivateUse1, m) { m.impl("linear_dynamic", linear_dynamic); }
 
 }  // namespace
+
+void drop_ended_layers(c10::DeviceIndex index) {
+    Packed& all = packed();
+    const std::lock_guard guard(all.lock);
+    drop_ended(all.layers[static_cast<size_t>(index)]);
+}
+
 }  // namespace sidra::pytorch

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "aten/alias.h"
+#include "aten/quantised.h"
 #include "profiler/profile.h"
 #include "residency/quantise.h"
 #include "runtime/block.h"
@@ -454,6 +455,7 @@ void release(const at::Tensor& matrix) {
 }
 
 std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
+    drop_ended_layers(index);
     Table& table = table_of(index);
     const auto guard = hold(table);
     std::vector<ResidencyRow> rows;

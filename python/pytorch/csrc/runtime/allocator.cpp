@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <torch/version.h>
 
+#include "aten/quantised.h"
 #include "residency/residency.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -153,6 +154,7 @@ MemoryStats memory_stats(c10::DeviceIndex index) {
 }
 
 void empty_cache(c10::DeviceIndex index) {
+    drop_ended_layers(index);
     if (is_open(index)) check(sidra_pool_trim(device(index).context(), 0));
 }
 
