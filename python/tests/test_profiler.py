@@ -107,12 +107,12 @@ def test_rows_of_a_trace(tmp_path):
     assert all(first - 1e5 < e["ts"] and e["ts"] + e["dur"] < last + 1e5 for e in trace.work)
 
 
-def smi():
-    """Counters of device 0, as another process sees them. They are published some time after the work, which is done."""
+def smi(index=0):
+    """Counters of a device, as another process sees them. They are published some time after the work, which is done."""
     done = time.monotonic()
     while True:
         asked = time.monotonic()
-        said = subprocess.run([SMI, "-i", f"{os.getpid()}-0", "query", "--fields", "device_time,energy,packets,data.age", "--format", "json"],
+        said = subprocess.run([SMI, "-i", f"{os.getpid()}-{index}", "query", "--fields", "device_time,energy,packets,data.age", "--format", "json"],
                               check=True, capture_output=True, text=True)
         counters = json.loads(said.stdout)["chips"][0]
         if asked - counters["data.age"] / 1e9 > done + 0.1:
@@ -164,6 +164,34 @@ def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
     assert without["packets"] - with_profile["packets"] == packets
     assert picoseconds == pytest.approx(without["device_time"] - with_profile["device_time"], rel=0.001)
     assert picojoules == pytest.approx(without["energy"] - with_profile["energy"], rel=0.001)
+
+
+def test_copies_between_chips(tmp_path):
+    x, copies = torch.randn(300, 500, device="sidra:0"), 6
+
+    def work():
+        for _ in range(copies):
+            x.to("sidra:1")
+        for index in range(2):
+            torch.sidra.synchronize(index)
+
+    work()  # all streams for copies are made
+    idle = [smi(index) for index in range(2)]
+    with profile(activities=BOTH) as profiled:
+        work()
+    behind = [smi(index) for index in range(2)]
+    trace = Trace(profiled, tmp_path)
+    assert trace.devices == {0: "sidra:0", 1: "sidra:1"}
+    ends = [[e for of, _, e in trace.rows if of == f"sidra:{index}" and e["name"] == "sidra::peer_copy"] for index in range(2)]
+    assert [[e["args"]["bytes"] for e in of] for of in ends] == [[x.nbytes] * copies] * 2
+    assert ends[1] == trace.on("stream 0", "sidra:1") and {trace.operator_of(e) for e in ends[1]} == {"aten::_copy_from"}
+    assert trace.one_after_another("stream 0", "sidra:1")
+    # The source has four streams for copies, in turn. For each copy it waits for the current stream, packs, lets that wait, and gives; the target takes.
+    recorded, streams = [4 * copies, copies], [1 + 4, 1]
+    for index in range(2):
+        packets = sum(e["args"]["packets"] for of, _, e in trace.rows if of == f"sidra:{index}" and "packets" in e.get("args", {}))
+        # The profile has two stamps for each operation, and two for each stream. A packet on a queue of its own ends each wait for the other chip.
+        assert behind[index]["packets"] - idle[index]["packets"] == packets + 2 * recorded[index] + 2 * streams[index] + copies
 
 
 def test_only_a_profile_of_devices_records(tmp_path):

@@ -62,8 +62,10 @@ bool copy_to_another_chip(const at::Tensor& from, const at::Tensor& to) {
         parcel._set_neg(to.is_neg());
         if (!copy_on_chip(from, parcel)) return false;
         check(source.wait_for(current, copying));
-        check(sidra_copy_peer_async(current_stream(to.device().index()), place_of(landing), source.stream(copying),
-                                    place_of(parcel), parcel.nbytes()));
+        // Of a profile, both lock their stream's records: the one for copies comes second, as in all threads.
+        const OnStream taking(to.device().index(), "sidra::peer_copy", parcel.nbytes());
+        const OnStream giving(index, "sidra::peer_copy", parcel.nbytes());
+        check(sidra_copy_peer_async(taking, place_of(landing), giving, place_of(parcel), parcel.nbytes()));
     }
     return dense || copy_on_chip(landing, to);
 }

@@ -143,7 +143,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     std::string name() const { return "sidra:" + std::to_string(index_); }
     // PyTorch counts all but annotations as time in which the device works.
     static ActivityType type_of(std::string_view name) {
-        if (name == "sidra::wait") return ActivityType::GPU_USER_ANNOTATION;
+        if (name == "sidra::wait" || name == "sidra::peer_copy") return ActivityType::GPU_USER_ANNOTATION;
         return name == "sidra::copy" ? ActivityType::GPU_MEMCPY : ActivityType::CONCURRENT_KERNEL;
     }
     GenericTraceActivity& add(ActivityType type, const char* name, int64_t begin_ns, int64_t end_ns) {

@@ -22,7 +22,9 @@ int64_t now_ns() {
 }
 int32_t this_thread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
 
-thread_local bool inside = false;  // an OnStream of this thread records
+// Whether an OnStream of this thread records on the device.
+thread_local std::array<bool, kDevicesMax> all_inside{};
+bool& inside(c10::DeviceIndex index) { return all_inside[static_cast<size_t>(index)]; }
 
 // The operations of PyTorch's in which the thread is. A profile may end within them, so the next one begins anew.
 std::atomic<uint64_t> profiles{0};
@@ -185,7 +187,7 @@ void read(const Lane& lane, const Clock& clock, Profile& profile) {
 }  // namespace
 
 void OnStream::begin(c10::DeviceIndex index, c10::StreamId id, const char* name, uint64_t bytes) {
-    if (inside) return;
+    if (inside(index)) return;
     std::shared_lock pass(gate(index).lock);
     Recording* const recording = gate(index).recording.get();
     if (recording == nullptr) return;
@@ -202,7 +204,7 @@ void OnStream::begin(c10::DeviceIndex index, c10::StreamId id, const char* name,
     }
     lane.recorded.push_back({name, first, now_ns(), 0, this_thread(), current_operation(), bytes});
     lane_ = &lane;
-    inside = true;
+    inside(index) = true;
     pass.release();
 }
 
@@ -210,8 +212,8 @@ void OnStream::end() {
     lane_->recorded.back().queued_end_ns = now_ns();
     if (!lane_->stamp()) lane_->recorded.pop_back();
     static_cast<void>(sidra_batch_end(stream_));
-    inside = false;
     const c10::DeviceIndex index = lane_->index;
+    inside(index) = false;
     lane_->lock.unlock();
     gate(index).lock.unlock_shared();
 }
@@ -219,7 +221,7 @@ void OnStream::end() {
 void OnHost::begin() { begin_ns_ = now_ns(); }
 
 void OnHost::end() {
-    if (inside) return;
+    if (inside(index_)) return;
     const std::shared_lock pass(gate(index_).lock);
     Recording* const recording = gate(index_).recording.get();
     if (recording == nullptr) return;

@@ -24,7 +24,7 @@ struct Lane;
 
 // The calling thread's stream on a device, as the argument of a call that queues an operation there. It lives until the
 // end of that expression, and so encloses the operation for a profile: queued(sidra_sort_async(OnStream(...), &call)).
-// One inside another records nothing.
+// One inside another of the same device records nothing.
 class OnStream {
    public:
     // name: a literal.

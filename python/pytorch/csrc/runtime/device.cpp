@@ -97,7 +97,7 @@ sidra_status Device::wait_for(c10::StreamId waiter, c10::StreamId other) const {
     sidra_status status = sidra_event_create(context(), SIDRA_EVENT_DEFAULT, &event);
     if (status != SIDRA_OK) return status;
     status = sidra_event_record(event, stream(other));
-    if (status == SIDRA_OK) status = sidra_stream_wait_event(stream(waiter), event);
+    if (status == SIDRA_OK) status = sidra_stream_wait_event(OnStream(index_, waiter, "sidra::wait"), event);
     static_cast<void>(sidra_event_destroy(event));
     return status;
 }
