@@ -326,6 +326,52 @@ def test_memory_of_another_stream_is_not_given_away_after_a_fault():
     assert y.cpu().eq(10).all() and z.cpu().eq(7).all()
 
 
+def test_threads_that_see_one_fault_reset_the_stream_once():
+    own, side, turn, wrong = torch.accelerator.current_stream(), torch.sidra.Stream(), threading.Barrier(9), []
+    table, place, busy = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra"), torch.randn(500, 500, device="sidra")
+
+    def stop():
+        with torch.sidra.matmul_mode("digital"):
+            torch.mm(busy, busy)
+        try:
+            table.gather(1, place)
+        except RuntimeError:  # it has stopped before all was queued, and this thread has reset it
+            stop()
+
+    def work():
+        try:
+            for n in range(30):
+                turn.wait()
+                try:
+                    own.synchronize()
+                except RuntimeError as error:
+                    assert "SIDRA_ERROR_FAULT" in str(error)
+                for m in range(20):
+                    assert (torch.full((64,), float(n), device="sidra") + m).cpu().eq(n + m).all(), "what was queued was dropped"
+                turn.wait()
+        except BaseException as error:  # noqa: B036
+            wrong.append(error)
+            turn.abort()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(30):
+            stop()
+            with side, pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
+                own.synchronize()  # which stays stopped: it is not this thread's current one
+            turn.wait()
+            turn.wait()
+    except threading.BrokenBarrierError:
+        pass
+    finally:
+        turn.abort()
+        for thread in threads:
+            thread.join()
+    assert not [error for error in wrong if not isinstance(error, threading.BrokenBarrierError)], wrong
+
+
 def test_a_storage_grows_for_the_tensor_that_is_set_to_it():
     storage = torch.arange(4.0, device="sidra").untyped_storage()
     large = torch.empty(0, device="sidra").set_(storage, 2, (500, 1000), (1000, 1))

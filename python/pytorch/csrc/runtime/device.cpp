@@ -103,6 +103,8 @@ sidra_status Device::wait_for(c10::StreamId waiter, c10::StreamId other) const {
 }
 
 bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
+    // Several threads may see one fault. A second reset would drop what the first of them has queued meanwhile.
+    const std::lock_guard guard(reset_lock_);
     auto fault = SIDRA_INIT(sidra_fault_info);
     if (sidra_stream_fault(stream(id), &fault) != SIDRA_OK || fault.cause == 0) return false;
     *text += fault.text;

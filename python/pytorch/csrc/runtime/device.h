@@ -58,7 +58,8 @@ class Device {
     const c10::DeviceIndex index_;
     sidra::Device device_;
     Context context_;
-    std::mutex lock_;  // for adding streams
+    std::mutex lock_;                // for adding streams
+    mutable std::mutex reset_lock_;  // for resetting them
     std::array<std::atomic<sidra_stream*>, kStreamsMax> streams_{};
     size_t count_ = 0;
     std::array<std::array<c10::StreamId, kPool>, 3> pool_{};  // 0: not made yet
