@@ -268,6 +268,19 @@ def test_work_on_two_devices_is_ordered():
         torch.nn.functional.embedding(torch.zeros(2, dtype=torch.long, device="sidra:1"), x)
 
 
+def test_an_event_is_of_one_device():
+    event, y = torch.sidra.Event(), torch.ones(3, device="sidra:0")
+    event.record(torch.sidra.current_stream("sidra:0"))
+    other = torch.sidra.Stream("sidra:1")
+    with pytest.raises(RuntimeError, match=f"the event is of another device than sidra:1, so stream {other.stream_id} there"):
+        event.record(other)
+    y += 1
+    event.record(torch.sidra.current_stream("sidra:0"))
+    other.wait_event(event)
+    event.synchronize()
+    assert event.query() and y.cpu().eq(2).all()
+
+
 def test_streams_may_be_entered_again():
     stream, former = torch.sidra.Stream(), torch.accelerator.current_stream()
     with stream:

@@ -82,7 +82,11 @@ struct Guard final : Interface {
             check(sidra_event_create(device(stream.device_index()).context(), flags, &made));
             *event = made;
         }
-        check(sidra_event_record(static_cast<sidra_event*>(*event), handle_of(stream)));
+        const sidra_status status = sidra_event_record(static_cast<sidra_event*>(*event), handle_of(stream));
+        TORCH_CHECK(status != SIDRA_ERROR_WRONG_CONTEXT,
+                    "the event is of another device than sidra:", static_cast<int>(stream.device_index()),
+                    ", so stream ", stream.id(), " there cannot record it; make an event for each device");
+        check(status);
     }
     // No chip sees events of another one, so for these the host waits.
     void block(void* event, const c10::Stream& stream) const override {
