@@ -721,3 +721,10 @@ def test_filling_memory_that_several_elements_share():
         write(here.expand(2, 3), mask)
         write(there.expand(2, 3), mask.to("sidra"))
         assert torch.equal(there.cpu(), here)
+
+
+def test_what_attention_refuses():
+    query, attention = torch.randn(1, 2, 4, 8, device="sidra"), torch.nn.functional.scaled_dot_product_attention
+    for key, value in (((1, 2, 5, 16), (1, 2, 5, 8)), ((1, 2, 5, 4), (1, 2, 5, 8)), ((1, 2, 4, 8), (1, 2, 9, 8)), ((1, 2, 4, 8), (1, 2, 3, 8))):
+        with pytest.raises(RuntimeError, match="size|shape"):
+            attention(query, torch.randn(key, device="sidra"), torch.randn(value, device="sidra"))

@@ -65,6 +65,7 @@ bool product(VectorProgram& program, const at::Tensor& out, const at::Tensor& a,
              const at::Tensor& extra, float p0, float p1) {
     const at::ScalarType type = a.scalar_type();
     if (!is_float(type) || b.scalar_type() != type || !is_float(out.scalar_type()) || out.dim() > 4) return false;
+    if (a.size(-1) != b.size(-2)) return false;
     if (out.numel() == 0 || a.numel() == 0 || (extra.defined() && !is_float(extra.scalar_type()))) return false;
     if (overlaps(out, extra.defined() ? extra : out)) return false;
     const at::Tensor left = as_factor(a), right = as_factor(b);
