@@ -424,3 +424,20 @@ def test_an_exception_leaves_the_thread_on_its_device():
     with pytest.raises(torch.OutOfMemoryError):
         torch.empty(1, device="sidra:1").untyped_storage().resize_(1 << 50)
     assert torch.sidra.current_device() == 0 and torch.empty(1, device="sidra").device.index == 0
+
+
+def test_arguments_that_share_memory():
+    """The CPU, to which these fall back, sees it as if all were its own."""
+    def overlapping(x, n):
+        return (lambda: torch.sin(x[:-1], out=x[1:]), lambda: n[1:].remainder_(n[:-1]), lambda: torch.hypot(x[:1], x[:4], out=x[2:6]))
+
+    for device in ("cpu", "sidra"):
+        for call in overlapping(torch.arange(1.0, 7.0).to(device), torch.arange(1, 7, dtype=torch.int32).to(device)):
+            with pytest.raises(RuntimeError, match="refer to a single memory location|overlap"):
+                call()
+    x, longer = torch.arange(1.0, 7.0), torch.arange(8.0)
+    there = x.to("sidra")
+    for call in (lambda x, longer: torch.sin(x, out=x), lambda x, longer: torch.hypot(x[::2], x[1::2], out=x[::2]),
+                 lambda x, longer: torch.hypot(x[:1], longer, out=x[6:])):  # the last one moves the storage of x, which must grow
+        assert torch.allclose(call(there, longer.to("sidra")).cpu(), call(x, longer)) and torch.allclose(there.cpu(), x)
+    assert there.untyped_storage().nbytes() == 14 * 4

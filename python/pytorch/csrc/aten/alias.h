@@ -14,6 +14,10 @@ inline bool is_sidra(const at::Tensor& tensor) { return tensor.device().type() =
 // first. `tensor` may be of the CPU already.
 at::Tensor cpu_alias(const at::Tensor& tensor);
 
+// The same in two steps, for tensors of the device that share a storage: their aliases then share one, too.
+c10::Storage cpu_storage(const at::Tensor& tensor);
+at::Tensor cpu_alias(const at::Tensor& tensor, c10::Storage storage);
+
 }  // namespace sidra::pytorch
 
 #endif

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "aten/alias.h"
@@ -159,10 +160,18 @@ class Call {
                     "; move one with .to()");
     }
 
+    // As on the CPU, the operator sees which arguments are the same tensor, and which share memory.
     at::Tensor alias_of(const at::Tensor& tensor, bool written) {
         if (!tensor.defined() || !is_sidra(tensor)) return tensor;
-        pairs_.push_back({tensor, cpu_alias(tensor), written});
-        return pairs_.back().alias;
+        const auto [known, is_new] = numbers_.try_emplace(tensor.unsafeGetTensorImpl(), pairs_.size());
+        if (is_new) {
+            c10::Storage& storage = storages_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
+            if (!storage) storage = cpu_storage(tensor);
+            pairs_.push_back({tensor, cpu_alias(tensor, storage), false});
+        }
+        Pair& pair = pairs_[known->second];
+        pair.written |= written;
+        return pair.alias;
     }
 
     static bool is_written(const c10::Argument& argument) {
@@ -215,6 +224,8 @@ class Call {
                 std::memcpy(data.get(), alias.storage().data(), bytes);
                 original.storage().set_data_ptr_noswap(std::move(data));
                 original.storage().set_nbytes(bytes);
+                // Others that share the storage have moved along.
+                alias.storage().set_data_ptr_noswap({original.storage().mutable_data(), at::kCPU});
             }
             impl->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
             ++copied_;
@@ -261,6 +272,8 @@ class Call {
     torch::jit::Stack* stack_;
     std::vector<c10::IValue> originals_;
     std::vector<Pair> pairs_;
+    std::unordered_map<c10::TensorImpl*, size_t> numbers_;          // of the pair of a tensor
+    std::unordered_map<c10::StorageImpl*, c10::Storage> storages_;  // of the aliases
     at::Tensor stranger_;
     c10::DeviceIndex device_ = -1;
     uint64_t in_place_ = 0, copied_ = 0, nanoseconds_ = 0;
