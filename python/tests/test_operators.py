@@ -728,3 +728,35 @@ def test_what_attention_refuses():
     for key, value in (((1, 2, 5, 16), (1, 2, 5, 8)), ((1, 2, 5, 4), (1, 2, 5, 8)), ((1, 2, 4, 8), (1, 2, 9, 8)), ((1, 2, 4, 8), (1, 2, 3, 8))):
         with pytest.raises(RuntimeError, match="size|shape"):
             attention(query, torch.randn(key, device="sidra"), torch.randn(value, device="sidra"))
+
+
+NUMBERS = {
+    **{name: getattr(torch, name) for name in ("lt", "le", "gt", "ge", "eq", "ne", *BITS, "add", "sub", "mul", "div")},
+    "maximum": lambda t, number: torch.maximum(t, torch.tensor(number)),
+    "where": lambda t, number: torch.where((torch.arange(len(t)) % 2 == 0).to(t.device), t, torch.tensor(number)),
+    "where-other": lambda t, number: torch.where((torch.arange(len(t)) % 2 == 0).to(t.device), torch.tensor(number), t),
+}
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_another_type(name, dtype):
+    """They are rounded, wrapped or refused as on the CPU."""
+    numbers = [0.1, 0.3, -1, 300, 128, 0x8000, 0xFFFFFFFF, 2**40, 1e300]
+    # Sums of shorter floats are an exception: the CPU rounds the number to these, other devices do not.
+    wider = name in ("add", "sub") and dtype in FLOATS[1:]
+    if dtype.is_floating_point:
+        values = torch.tensor([*numbers[:-1], 0, 1], dtype=torch.double).to(dtype)
+    elif dtype is torch.bool:
+        values = torch.tensor([True, False])
+    else:
+        values = torch.tensor([0, 1, 44, torch.iinfo(dtype).min, torch.iinfo(dtype).max], dtype=dtype)
+    for number in numbers:
+        try:
+            expected = NUMBERS[name](values.float(), number).to(dtype) if wider else NUMBERS[name](values, number)
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                NUMBERS[name](values.to("sidra"), number)
+        else:
+            result = NUMBERS[name](values.to("sidra"), number).cpu()
+            torch.testing.assert_close(result, expected, equal_nan=True, msg=lambda text: f"{number}: {text}")

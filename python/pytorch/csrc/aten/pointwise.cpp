@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "aten/pointwise.h"
 
+#include <ATen/Dispatch_v2.h>
+
 #include <cctype>
 #include <cmath>
 #include <string_view>
@@ -14,6 +16,12 @@ namespace {
 
 uint32_t low_half(int64_t number) { return static_cast<uint32_t>(number); }
 uint32_t high_half(int64_t number) { return static_cast<uint32_t>(static_cast<uint64_t>(number) >> 32); }
+
+// An input that is a number of the CPU, in another type: rounded or wrapped as the CPU's operators do, never refused.
+c10::Scalar number_of(at::TensorIteratorBase& iter, int arg, at::ScalarType type) {
+    return AT_DISPATCH_V2(type, "number", AT_WRAP([&] { return c10::Scalar(iter.scalar_value<scalar_t>(arg)); }),
+                          AT_EXPAND(AT_ALL_TYPES), at::kBool, at::kHalf, at::kBFloat16);
+}
 
 }  // namespace
 
@@ -131,7 +139,7 @@ bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> n
     if (!kind) return false;
     const std::optional<Sizes> sizes = sizes_of(iter);
     if (!sizes) return false;
-    const bool longs = kind == Kind::kLongs;
+    const bool longs = kind == Kind::kLongs, floats = kind == Kind::kFloats;
 
     std::array<uint32_t, 4> params{};
     std::array<sidra_vector_operand, 2 * (kInputsMax + 1)> operands;
@@ -156,7 +164,8 @@ bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> n
         const at::ScalarType dtype = iter.dtype(i + 1);
         if (iter.is_cpu_scalar(i + 1)) {
             variant.scalars |= 1u << i;
-            add_number(iter.tensor(i + 1).item());
+            // As on other devices, arithmetic of shorter floats does not round the number to them.
+            add_number(number_of(iter, i + 1, floats && !text_.compares ? at::kFloat : common));
             continue;
         }
         if (longs && dtype == at::kLong) {
