@@ -81,6 +81,19 @@ def test_a_write_is_seen(name):
         assert near(model(x), model.weight, x), name
 
 
+@torch.no_grad()
+def test_a_write_that_fails_is_seen():
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    for _ in range(3):
+        model(x)
+    with pytest.raises(RuntimeError):
+        model.weight.masked_scatter_(torch.ones_like(model.weight, dtype=torch.bool), torch.zeros(100, device="sidra"))
+    assert model.weight.cpu().flatten()[:100].eq(0).all()
+    for _ in range(3):
+        assert near(model(x), model.weight, x)
+
+
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.5), lambda p: torch.optim.SGD(p, 0.5, momentum=0.9, foreach=True),
                                   lambda p: torch.optim.Adam(p, 0.5), lambda p: torch.optim.AdamW(p, 0.5, foreach=False)],
                          ids=["sgd", "sgd-foreach", "adam", "adamw"])

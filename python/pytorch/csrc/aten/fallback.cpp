@@ -105,7 +105,14 @@ class Call {
         const std::string name = full_name(schema_);
         const OnHost span(device_, HostWork::kFallback, name.c_str());
         const auto start = std::chrono::steady_clock::now();
-        op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+        try {
+            op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+        } catch (...) {  // it may have written a part
+            for (const Pair& pair : pairs_) {
+                if (pair.written) mark_written(pair.original);
+            }
+            throw;
+        }
         nanoseconds_ = static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
         for (const Pair& pair : pairs_) {
             if (pair.written) settle(pair);
