@@ -760,3 +760,17 @@ def test_numbers_of_another_type(name, dtype):
         else:
             result = NUMBERS[name](values.to("sidra"), number).cpu()
             torch.testing.assert_close(result, expected, equal_nan=True, msg=lambda text: f"{number}: {text}")
+
+
+def test_arguments_that_are_wrong_beside_a_result_of_the_caller():
+    def calls(device):
+        x, n = torch.ones(3, device=device), torch.ones(3, dtype=torch.int32, device=device)
+        return (lambda: torch.ops.aten.clamp.out(x, out=x), lambda: torch.add(n, n, alpha=0.5, out=n), lambda: torch.sub(n, n, alpha=0.5, out=n),
+                lambda: torch.add(x, x, alpha=True, out=x), lambda: n.add_(n, alpha=0.5), lambda: torch.sub(n > 0, n > 0, out=n > 0),
+                lambda: torch.lerp(x, x.half(), 0.3, out=x), lambda: torch.nn.functional.gelu(x, approximate="foo"),
+                lambda: torch.ops.aten.gelu_backward(x, x, approximate="foo"))
+
+    for here, there in zip(calls("cpu"), calls("sidra"), strict=True):
+        for call in (here, there):
+            with pytest.raises(RuntimeError, match="At least one of|[Aa]lpha|Subtraction|expected dtype|approximate"):
+                call()

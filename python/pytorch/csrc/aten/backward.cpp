@@ -2,6 +2,7 @@
 // Gradients of activations, softmax, dropout and embedding, and what optimizers compute.
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/Activation.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
@@ -63,7 +64,8 @@ at::Tensor& gelu_backward_out(const at::Tensor& grad, const at::Tensor& self, c1
         {"t = mul b, b; u = mul t, b; u = fma u, 0.044715, b; u = mul u, 0.7978845608028654; "
          "u = tanh u; w = fma u, 0.5, 0.5; x = mul u, u; x = sub 1.0, x; t = fma t, 0.134145, 1.0; "
          "t = mul t, 0.7978845608028654; x = mul x, t; x = mul x, b; w = fma x, 0.5, w; r = mul a, w"});
-    if (run_gradient(approximate == "tanh" ? tanh : exact, out, grad, self)) return out;
+    const bool is_tanh = at::native::get_gelutype_enum(approximate) == at::native::GeluType::Tanh;
+    if (run_gradient(is_tanh ? tanh : exact, out, grad, self)) return out;
     return SIDRA_FALL_BACK2(gelu_backward, grad_input)(grad, self, approximate, out);
 }
 
@@ -168,7 +170,7 @@ at::Tensor& addcdiv_out(const at::Tensor& self, const at::Tensor& one, const at:
 // From the nearer end, as PyTorch does: exact at both.
 at::Tensor& lerp_out(const at::Tensor& self, const at::Tensor& end, const at::Scalar& weight, at::Tensor& out) {
     static Pointwise from_begin({"t = sub b, a; r = fma t, p, a"}), from_end({"t = sub a, b; r = fma t, p, b"});
-    if (!weight.isComplex() && is_float(self.scalar_type())) {
+    if (!weight.isComplex() && is_float(self.scalar_type()) && end.scalar_type() == self.scalar_type()) {
         const DeviceScope scope(self.device());
         at::TensorIterator iter = at::TensorIterator::borrowing_binary_op(out, self, end);
         const double part = weight.to<double>();

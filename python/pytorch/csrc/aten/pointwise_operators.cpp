@@ -2,6 +2,7 @@
 // The kernels of pointwise.inc, and those with further arguments.
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/Activation.h>
 #include <ATen/native/BinaryOps.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/maximum.h>
@@ -114,18 +115,18 @@ bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
     return scaled.taken(iter, {&factor, 1});
 }
 
-// As the kernels above. alpha has been checked by PyTorch where it has made the result.
+// As the kernels above.
 #define ADD(name, sign)                                                                               \
     at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,  \
                            at::Tensor& out) {                                                         \
         const DeviceScope scope(device_of(self, other));                                              \
         at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
+        at::native::alpha_check(iter.common_dtype(), alpha);                                          \
+        if (sign < 0) at::native::sub_check(self, other);                                             \
         if (add_scaled(sign, alpha, iter)) return out;                                                \
         return SIDRA_FALL_BACK2(name, out)(self, other, alpha, out);                                  \
     }                                                                                                 \
     at::Tensor& name##_(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {         \
-        at::native::alpha_check(self.scalar_type(), alpha);                                           \
-        if (sign < 0) at::native::sub_check(self, other);                                             \
         return (name##_out)(self, other, alpha, self);                                                \
     }                                                                                                 \
     at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) { \
@@ -146,7 +147,8 @@ at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::T
     static Pointwise exact({"r = gelu a"}), tanh({"r = gelu_tanh a"});
     const DeviceScope scope(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
-    if (iter.numel() == 0 || (approximate == "tanh" ? tanh : exact).run(iter)) return out;
+    const bool is_tanh = at::native::get_gelutype_enum(approximate) == at::native::GeluType::Tanh;
+    if (iter.numel() == 0 || (is_tanh ? tanh : exact).run(iter)) return out;
     return SIDRA_FALL_BACK2(gelu, out)(self, approximate, out);
 }
 
@@ -210,6 +212,7 @@ at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
 at::Tensor& clamp_out(const at::Tensor& self, const std::optional<at::Scalar>& min,
                       const std::optional<at::Scalar>& max, at::Tensor& out) {
     static Pointwise both({"t = max a, p; r = min t, q"}), lower({"r = max a, p"}), upper({"r = min a, p"});
+    TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
     const DeviceScope scope(self.device());
     const at::ScalarType type = self.scalar_type();
     const auto takes = [&](const std::optional<at::Scalar>& bound) { return !bound || fits(type, *bound); };
