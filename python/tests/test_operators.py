@@ -774,3 +774,9 @@ def test_arguments_that_are_wrong_beside_a_result_of_the_caller():
         for call in (here, there):
             with pytest.raises(RuntimeError, match="At least one of|[Aa]lpha|Subtraction|expected dtype|approximate"):
                 call()
+
+
+@pytest.mark.parametrize("dtype, low, high", [(torch.float16, 0, 1), (torch.bfloat16, 0, 1), (torch.bfloat16, -2, 3), (torch.float32, 1e6, 1e6 + 1)], ids=str)
+def test_uniform_numbers_are_below_their_bound(dtype, low, high):
+    drawn = on_chip(lambda: torch.empty(100_000, dtype=dtype, device="sidra").uniform_(low, high))
+    assert drawn.min() >= low and drawn.max() < high and abs(drawn.double().mean() - (low + high) / 2) < 0.05

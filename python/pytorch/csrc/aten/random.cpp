@@ -40,8 +40,11 @@ at::Tensor& uniform(at::Tensor& self, double from, double to, std::optional<at::
     if (takes && draw(self, generator, [&](auto* stream, auto* size, auto* out, Generator::Key key) {
             return sidra_random_uniform(stream, size, out, static_cast<float>(from), static_cast<float>(to), key.seed,
                                         key.sequence);
-        }))
+        })) {
+        // An f32 of 24 bits is below `to`, unless `from` is added to it; with fewer bits it may be rounded up to `to`.
+        if (self.scalar_type() != at::kFloat || from != 0) self.masked_fill_(self.ge(to), from);
         return self;
+    }
     return SIDRA_FALL_BACK(uniform_)(self, from, to, generator);
 }
 
