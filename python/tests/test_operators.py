@@ -780,3 +780,11 @@ def test_arguments_that_are_wrong_beside_a_result_of_the_caller():
 def test_uniform_numbers_are_below_their_bound(dtype, low, high):
     drawn = on_chip(lambda: torch.empty(100_000, dtype=dtype, device="sidra").uniform_(low, high))
     assert drawn.min() >= low and drawn.max() < high and abs(drawn.double().mean() - (low + high) / 2) < 0.05
+
+
+def test_a_batch_norm_that_fails_leaves_the_running_statistics():
+    for device, size in (("cpu", 4), ("sidra:1", 4), ("sidra:0", 5)):
+        mean, variance, weight = (torch.ones(4, device="sidra:0") for _ in range(3))
+        with pytest.raises(RuntimeError, match="same device|size|shape|elements"):
+            torch.native_batch_norm(torch.randn(3, size, device=device), weight, None, mean, variance, True, 0.1, 1e-5)
+        assert mean.cpu().eq(1).all() and variance.cpu().eq(1).all()

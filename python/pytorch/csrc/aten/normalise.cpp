@@ -9,6 +9,9 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
@@ -118,9 +121,12 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
 }
 
 bool given(const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); }
-// Whether a norm on the chip takes such a parameter, if there is one.
-bool takes(const std::optional<at::Tensor>& tensor) {
-    return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
+// Whether a norm on the chip takes an input with such parameters, if there are any.
+bool takes(const at::Tensor& input, std::initializer_list<std::optional<at::Tensor>> parameters) {
+    return is_sidra(input) && input.scalar_type() == at::kFloat && input.numel() > 0 && input.dim() >= 2 &&
+           std::ranges::all_of(parameters, [&](const std::optional<at::Tensor>& each) {
+               return !given(each) || (each->device() == input.device() && each->scalar_type() == at::kFloat);
+           });
 }
 
 // out = input * scale + shift, which have a value for each channel. False: the chip does not take the shape.
@@ -143,7 +149,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
                                                           c10::SymInt channels, c10::SymInt pixels, int64_t groups,
                                                           double epsilon) {
     const DeviceScope scope(input.device());
-    if (input.scalar_type() == at::kFloat && input.numel() > 0 && input.dim() >= 2 && takes(weight) && takes(bias)) {
+    if (takes(input, {weight, bias})) {
         const int64_t rows = images.expect_int() * groups, columns = input.numel() / rows, c = channels.expect_int();
         const auto [normal, mean, inverse] =
             at::native_layer_norm(input.contiguous().view({rows, columns}), {columns},
@@ -168,9 +174,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
                                                           const std::optional<at::Tensor>& running_variance,
                                                           bool training, double momentum, double epsilon) {
     const DeviceScope scope(input.device());
-    const bool types = input.scalar_type() == at::kFloat && input.dim() >= 2 && input.dim() <= 4 && input.numel() > 0;
     const bool statistics = training || (given(running_mean) && given(running_variance));
-    if (types && statistics && takes(weight) && takes(bias) && takes(running_mean) && takes(running_variance)) {
+    if (input.dim() <= 4 && statistics && takes(input, {weight, bias, running_mean, running_variance})) {
         std::vector<int64_t> others;
         for (int64_t d = 0; d < input.dim(); ++d) {
             if (d != 1) others.push_back(d);
@@ -182,10 +187,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
             mean = input.mean(others);
             const at::Tensor from_mean = input.sub(mean.view(shape));
             variance = from_mean.mul(from_mean).mean(others);
-            const double count = static_cast<double>(input.numel() / input.size(1));
-            if (given(running_mean)) running_mean->mul_(1 - momentum).add_(mean, momentum);
-            if (given(running_variance))
-                running_variance->mul_(1 - momentum).add_(variance, momentum * count / (count - 1));
         } else {
             mean = *running_mean;
             variance = *running_variance;
@@ -195,9 +196,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
         const at::Tensor moved = mean.mul(scale).neg();
         const at::Tensor shift = given(bias) ? moved.add(*bias) : moved;
         at::Tensor out = at::empty(input.sizes(), input.options(), input.suggest_memory_format());
-        if (scale_and_shift(out, input, scale.view(shape), shift.view(shape)))
-            return {out, training ? mean : at::empty({0}, input.options()),
-                    training ? inverse : at::empty({0}, input.options())};
+        if (scale_and_shift(out, input, scale.view(shape), shift.view(shape))) {
+            if (!training) return {out, at::empty({0}, input.options()), at::empty({0}, input.options())};
+            // Last: what has failed must leave them as they were.
+            const double count = static_cast<double>(input.numel() / input.size(1));
+            if (given(running_mean)) running_mean->mul_(1 - momentum).add_(mean, momentum);
+            if (given(running_variance))
+                running_variance->mul_(1 - momentum).add_(variance, momentum * count / (count - 1));
+            return {out, mean, inverse};
+        }
     }
     return SIDRA_FALL_BACK(native_batch_norm)(input, weight, bias, running_mean, running_variance, training, momentum,
                                               epsilon);
