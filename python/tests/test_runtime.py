@@ -441,3 +441,11 @@ def test_arguments_that_share_memory():
                  lambda x, longer: torch.hypot(x[:1], longer, out=x[6:])):  # the last one moves the storage of x, which must grow
         assert torch.allclose(call(there, longer.to("sidra")).cpu(), call(x, longer)) and torch.allclose(there.cpu(), x)
     assert there.untyped_storage().nbytes() == 14 * 4
+
+
+def test_a_copy_that_does_not_fit():
+    for there, source in ((torch.empty(0, device="sidra"), torch.ones(3)), (torch.empty(2, 0, device="sidra"), torch.ones(3, 0, device="sidra")),
+                          (torch.empty(0), torch.ones(3, device="sidra")), (torch.empty(3, device="sidra"), torch.ones(2))):
+        with pytest.raises(RuntimeError, match="size|shape"):
+            there.copy_(source)
+    assert torch.empty(0, 3, device="sidra").copy_(torch.ones(1)).shape == (0, 3)
