@@ -89,6 +89,11 @@ def test_mixed_devices_are_refused():
                  lambda: torch.ones(3, device="sidra:1") + there, lambda: torch.add(there, 1, out=torch.empty(3))):
         with pytest.raises(RuntimeError, match="device"):
             call()
+    functional, here = torch.nn.functional, torch.ones(2, 3)
+    for call in (lambda: functional.embedding(torch.tensor([0], device="sidra"), here), lambda: functional.layer_norm(here, (3,), there, there),
+                 lambda: functional.group_norm(here, 1, there, there), lambda: functional.batch_norm(here, there, there, training=True)):
+        with pytest.raises(RuntimeError, match="same device"):
+            call()
     assert (there + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]  # numbers of the CPU are allowed
     assert there[torch.tensor([0, 2])].shape == (2,)  # and indices
 

@@ -76,7 +76,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
     const auto affine = [&](const at::Tensor& tensor) {
         return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
     };
-    if (input.scalar_type() == at::kFloat && affine(gamma) && affine(beta) && input.numel() > 0 &&
+    if (is_sidra(input) && input.scalar_type() == at::kFloat && affine(gamma) && affine(beta) && input.numel() > 0 &&
         !normalised.empty() && gamma.sizes() == normalised && beta.sizes() == normalised &&
         input.dim() >= static_cast<int64_t>(normalised.size()) &&
         input.sizes().slice(static_cast<size_t>(input.dim()) - normalised.size()) == normalised) {
@@ -101,7 +101,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
     const DeviceScope scope(weight.device());
     const bool types = weight.dim() == 2 && type_of(weight.scalar_type()) && weight.scalar_type() != at::kLong &&
                        (indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt);
-    if (types && is_sidra(indices) && indices.numel() > 0) {
+    if (types && is_sidra(weight) && is_sidra(indices) && indices.numel() > 0) {
         const at::Tensor table = weight.contiguous(), index = indices.contiguous();
         std::vector<int64_t> size = indices.sizes().vec();
         size.push_back(weight.size(1));
