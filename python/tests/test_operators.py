@@ -788,3 +788,18 @@ def test_a_batch_norm_that_fails_leaves_the_running_statistics():
         with pytest.raises(RuntimeError, match="same device|size|shape|elements"):
             torch.native_batch_norm(torch.randn(3, size, device=device), weight, None, mean, variance, True, 0.1, 1e-5)
         assert mean.cpu().eq(1).all() and variance.cpu().eq(1).all()
+
+
+@pytest.mark.parametrize("inputs, outputs", [(0, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 4), (0,)], ids=str)
+def test_layers_without_inputs_or_outputs(inputs, outputs, shape):
+    arguments = [torch.randn(*shape, inputs), torch.randn(outputs, inputs), torch.randn(outputs)]
+
+    def run(device):
+        leaves = [t.to(device).requires_grad_() for t in arguments]
+        with torch.enable_grad():
+            result = torch.nn.functional.linear(*leaves)
+            return [each.detach().cpu() for each in (result, *torch.autograd.grad(result.square().sum(), leaves))]
+
+    for one, other in zip(run("sidra"), run("cpu"), strict=True):
+        torch.testing.assert_close(one, other)

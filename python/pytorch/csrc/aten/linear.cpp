@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
+#include <c10/util/accumulate.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -32,6 +33,12 @@ bool fit(const at::Tensor& a, const at::Tensor& b, int64_t dims, const at::Tenso
     return true;
 }
 
+// A matrix of the rows of the last dimension, which may be empty.
+at::Tensor as_rows(const at::Tensor& tensor) {
+    const at::IntArrayRef outer = tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - 1);
+    return tensor.reshape({c10::multiply_integers(outer), tensor.size(-1)});
+}
+
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none) {
     const at::Tensor bias = bias_or_none.value_or(at::Tensor());
     const DeviceScope scope(input.device());
@@ -44,8 +51,7 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::
         at::Tensor out = at::empty(size, input.options());
         if (out.numel() == 0) return out;
         if (crossbar_product(out, input, weight.t(), bias)) return out;
-        const at::Tensor rows = input.reshape({-1, weight.size(1)}), flat = out.view({-1, weight.size(0)});
-        if (digital_product(flat, rows, weight.t(), bias)) return out;
+        if (digital_product(as_rows(out), as_rows(input), weight.t(), bias)) return out;
     }
     return SIDRA_FALL_BACK(linear)(input, weight, bias_or_none);
 }
@@ -60,10 +66,10 @@ at::Tensor gradient(const at::Tensor& a, const at::Tensor& b) {
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> wanted) {
     const DeviceScope scope(grad.device());
-    const at::Tensor rows = grad.reshape({-1, grad.size(-1)});
+    const at::Tensor rows = as_rows(grad);
     std::tuple<at::Tensor, at::Tensor, at::Tensor> result;
     if (wanted[0]) std::get<0>(result) = gradient(rows, weight).view(input.sizes());
-    if (wanted[1]) std::get<1>(result) = gradient(rows.t(), input.reshape({-1, input.size(-1)}));
+    if (wanted[1]) std::get<1>(result) = gradient(rows.t(), as_rows(input));
     if (wanted[2]) std::get<2>(result) = rows.sum(0);
     return result;
 }
