@@ -803,3 +803,11 @@ def test_layers_without_inputs_or_outputs(inputs, outputs, shape):
 
     for one, other in zip(run("sidra"), run("cpu"), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_where_of_two_numbers():
+    mask = torch.rand(4, 5) > 0.5
+    for one, other in ((1.0, 2.0), (1, 2), (1, 2.5), (True, False), (torch.tensor(1.0, dtype=torch.float64), 2.0)):
+        numbers = [torch.as_tensor(one), torch.as_tensor(other)]
+        result, expected = torch.where(mask.to("sidra"), *numbers), torch.where(mask, *numbers)
+        assert result.device.type == "sidra" and result.dtype == expected.dtype and torch.equal(result.cpu(), expected)

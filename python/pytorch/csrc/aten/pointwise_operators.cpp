@@ -278,12 +278,14 @@ bool select(const at::Tensor& condition, const at::Tensor& self, const at::Tenso
     };
     if (!is_sidra(condition) || condition.scalar_type() != at::kBool || !takes(self) || !takes(other)) return false;
     const DeviceScope scope(condition.device());
+    // An iterator takes only one number of the CPU.
+    const at::Tensor first = is_sidra(self) || is_sidra(other) ? self : self.to(condition.device(), type);
     at::TensorIterator iter = at::TensorIteratorConfig()
                                   .check_all_same_dtype(false)
                                   .allow_cpu_scalars(true)
                                   .add_output(out)
                                   .add_const_input(condition)
-                                  .add_const_input(self)
+                                  .add_const_input(first)
                                   .add_const_input(other)
                                   .declare_static_dtype(type)
                                   .build();
