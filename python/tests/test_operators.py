@@ -811,3 +811,11 @@ def test_where_of_two_numbers():
         numbers = [torch.as_tensor(one), torch.as_tensor(other)]
         result, expected = torch.where(mask.to("sidra"), *numbers), torch.where(mask, *numbers)
         assert result.device.type == "sidra" and result.dtype == expected.dtype and torch.equal(result.cpu(), expected)
+
+
+def test_products_of_types_that_the_chip_lacks():
+    torch.sidra.set_matmul_mode("digital")
+    for dtype, beta in ((torch.complex64, 1j), (torch.float64, 1e300), (torch.int64, 2**40)):
+        a, b, c = (torch.ones(2, 3, 3, dtype=dtype) for _ in range(3))
+        for call in (lambda c, a, b: torch.baddbmm(c, a, b, beta=beta), lambda c, a, b: torch.addmm(c[0], a[0], b[0], beta=beta)):
+            assert torch.equal(call(c.to("sidra"), a.to("sidra"), b.to("sidra")).cpu(), call(c, a, b))

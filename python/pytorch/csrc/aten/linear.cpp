@@ -9,6 +9,7 @@
 #include <torch/library.h>
 
 #include "aten/alias.h"
+#include "aten/arrays.h"
 #include "aten/fallback.h"
 #include "aten/matmul.h"
 #include "residency/residency.h"
@@ -19,13 +20,14 @@ namespace {
 
 bool here(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) && is_sidra(b) && a.device() == b.device(); }
 
-// Whether two tensors are matrices, or batches of them, that fit each other; `out` then has the shape of their product.
-// PyTorch's own check has seen them only if the caller gave no `out`; where this is false the CPU's operator says what
-// is wrong.
+// Whether two tensors are matrices of floats, or batches of them, that fit each other; `out` then has the shape of
+// their product. PyTorch's own check has seen them only if the caller gave no `out`; where this is false the CPU's
+// operator says what is wrong.
 bool fit(const at::Tensor& a, const at::Tensor& b, int64_t dims, const at::Tensor& out) {
     const bool fits = here(a, b) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && a.dim() == dims &&
                       b.dim() == dims && a.size(-1) == b.size(-2) && (dims == 2 || a.size(0) == b.size(0)) &&
-                      a.scalar_type() == b.scalar_type() && a.scalar_type() == out.scalar_type();
+                      is_float(a.scalar_type()) && a.scalar_type() == b.scalar_type() &&
+                      a.scalar_type() == out.scalar_type();
     if (!fits) return false;
     at::DimVector size(a.sizes());
     size.back() = b.size(-1);
