@@ -27,7 +27,7 @@ SUITES = {
     "test_optim": ("", 18),
     "test_nn": ("", 22),
     "test_modules": ("float32 and (test_forward or test_to or test_save_load or test_cpu_gpu_parity)", 18),
-    "test_ops": ("TestCommonPRIVATEUSE1 and float32 and (test_out_sidra or test_noncontiguous_samples or test_variant_consistency_eager)", 10),
+    "test_ops": ("TestCommonPRIVATEUSE1 and float32 and (test_out_ or test_noncontiguous_samples or test_variant_consistency_eager)", 10),
 }
 
 
