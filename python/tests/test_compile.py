@@ -420,6 +420,19 @@ def test_a_reset_of_the_device(chip, encoder, compiled):
     assert (chip.infer(encoder[1]) == want).all()
 
 
+def test_a_pipeline_begins_anew_after_a_reset_of_a_device():
+    module, x = scattered(nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4))), torch.randn(2, 16)
+    compiled = sidra.compile(module, example_inputs=x, chips=2)
+    with sidra.Chips([sidra.Device(private=True), sidra.Device(private=True)]) as chips:
+        model = chips.deploy(compiled)
+        want = model.infer(x)
+        for device in chips.devices:
+            device.reset()
+            with pytest.raises(sidra.Error, match="SIDRA_ERROR_CONTEXT_LOST"):
+                model.infer(x)
+            assert (model.infer(x) == want).all()
+
+
 def test_a_model_that_is_too_large():
     width = 2048
     model = proto([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, (1, width))], [("y", TensorProto.FLOAT, (1, width))],

@@ -40,6 +40,7 @@ class DeployedPipeline(Deployed):
             try:
                 self._core.submit(variant, [_bytes(array) for array in arrays])
             except BaseException:
+                self._failed = True  # a stage may have, and then the pipeline takes no runs any more
                 self._room.release()
                 raise
             self._last = self._execute(self._receive, variant)
