@@ -17,7 +17,7 @@ import onnxruntime
 import pytest
 import sidra
 import torch
-from compiled import cosine, expected
+from compiled import angles, assert_same_angles, cosine, expected
 from onnx import TensorProto, helper
 from torch import nn
 
@@ -176,6 +176,18 @@ def test_types_of_arrays(chip, type, dtype):
     assert result.dtype.name == dtype and (result.astype(numpy.float64) == (a + b).double().numpy()).all()
     assert (chip.infer(result, b).astype(numpy.float64) == (a + b + b).double().numpy()).all()
     assert (chip.infer([[0, 1, 2], [3, 4, 5]], b) == result).all()
+
+
+class Angle(nn.Module):
+    def forward(self, y, x):
+        return torch.atan2(y, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_angles_are_those_of_pytorch(chip, dtype):
+    y, x = (values.to(dtype) for values in angles())
+    chip.deploy(sidra.compile(Angle().eval(), example_inputs=(y, x)))
+    assert_same_angles(torch.from_numpy(chip.infer(y, x)), torch.atan2(y, x))
 
 
 # ---- Levels of optimisation ----------------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import re
 import sys
@@ -70,6 +71,22 @@ def _check_module(module: Any, name: str, example_inputs: Any) -> None:
         raise ValueError(f"{name} cannot be exported without inputs; give them as example_inputs or in calib_data")
 
 
+def _atan2(y: Any, x: Any) -> Any:
+    """torch.atan2() in operators of ONNX. What the exporter makes of it is wrong where an argument is 0, infinite or no number."""
+    from onnxscript import opset18
+
+    op: Any = opset18  # the types of its arguments leave out the numbers of Python, which it takes
+    zero, one, pi = (op.CastLike(number, y) for number in (0.0, 1.0, math.pi))
+
+    def is_negative(value: Any) -> Any:
+        return op.Or(op.Less(value, zero), op.And(op.Equal(value, zero), op.Less(op.Div(one, value), zero)))
+
+    rise, run = op.Abs(y), op.Abs(x)
+    angle = op.Atan(op.Where(op.Equal(rise, run), op.Sign(rise), op.Div(rise, run)))  # where both are 0 or infinite, the quotient is no number
+    angle = op.Where(is_negative(x), op.Sub(pi, angle), angle)
+    return op.Where(is_negative(y), op.Neg(angle), angle)
+
+
 def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
     import torch
 
@@ -78,7 +95,7 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
             if isinstance(model, torch.nn.Module):
                 arguments, named = arguments_of(example_inputs)
                 model = torch.export.export(model, arguments, named)
-            exported = torch.onnx.export(model, dynamo=True, verbose=False)
+            exported = torch.onnx.export(model, dynamo=True, verbose=False, custom_translation_table={torch.ops.aten.atan2.default: _atan2})
             assert exported is not None  # it is if export() writes the file itself
             exported.save(path)
     except ModuleNotFoundError as error:

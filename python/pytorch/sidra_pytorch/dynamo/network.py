@@ -13,7 +13,7 @@ from torch import fx
 from torch.export.graph_signature import OutputKind
 
 from .effects import tensors_of, value_of
-from .integers import Wide, name_of, needs_small_inputs
+from .integers import Wide, needs_small_inputs
 
 ORIGIN = "captured by Dynamo as "  # in the stack traces that nodes of the exporter keep, behind those of the program
 
@@ -179,9 +179,6 @@ def _check(program: torch.export.ExportedProgram) -> bool:
               and not _is_idle(node)]
     if random:
         raise Refused(f"{random[0].target} draws random numbers", _origins(random))
-    angles = [node for node in program.graph.nodes if name_of(node) in ("atan2", "arctan2")]
-    if angles:
-        raise Refused(f"what PyTorch's exporter makes of {angles[0].target} is wrong at 0", _origins(angles))
     for output in program.graph_signature.output_specs:
         if output.kind != OutputKind.USER_OUTPUT:
             raise Refused(f"it writes to {output.target or output.arg}, which exists outside of it")
