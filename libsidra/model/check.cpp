@@ -470,11 +470,14 @@ uint64_t tensor_bytes(const Tensor& tensor) {
 }
 
 std::string quoted(std::string_view name) {
+    size_t shown = std::min(name.size(), kNameShown);
+    if (shown < name.size())
+        while (shown > 0 && (static_cast<uint8_t>(name[shown]) & 0xc0) == 0x80) --shown;  // not inside a character
     std::string text = "'";
-    text += name.substr(0, kNameShown);
+    text += name.substr(0, shown);
     std::ranges::replace_if(
         text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-    if (name.size() > kNameShown) text += "...";
+    if (shown < name.size()) text += "...";
     return text + "'";
 }
 

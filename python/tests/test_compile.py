@@ -460,6 +460,30 @@ def test_a_model_that_is_too_large():
         assert (small.infer(numpy.ones((2, 3), numpy.float32), numpy.ones((2, 3), numpy.float32)) == 2).all()
 
 
+def test_names_in_errors_end_with_a_character(chip):
+    name = "w" + 60 * "ä"  # an error has 80 bytes of it
+    chip.deploy(sidra.compile(proto([helper.make_node("Gather", ["table", "i"], ["y"], name)], [("i", TensorProto.INT64, (1,))],
+                                    [("y", TensorProto.FLOAT, (1, 8))], {"table": numpy.ones((4, 8), numpy.float32)})))
+    with pytest.raises(sidra.Error, match=f"SIDRA_ERROR_FAULT.*'w{39 * 'ä'}[.]{{3}}'"):
+        chip.infer([1000])
+
+
+def test_names_that_are_no_text(chip, tmp_path):
+    file = tmp_path / "network.onnx"
+    file.write_bytes(add().SerializeToString().replace(b"sum", b"s\xffm").replace(b"graph", b"gr\xffph"))
+    model = chip.deploy(sidra.compile(file))
+    assert model.variants[0].outputs[0].name == "s\ufffdm"
+    assert (chip.infer(numpy.ones((2, 3), numpy.float32), numpy.ones((2, 3), numpy.float32)) == 2).all()
+
+
+def test_errors_of_the_compiler_may_have_no_text(tmp_path):
+    file = tmp_path / "network.onnx"
+    file.write_bytes(proto([helper.make_node("Oddity", ["x"], ["y"], "odd", domain="made.up")], [("x", TensorProto.FLOAT, (4,))],
+                           [("y", TensorProto.FLOAT, (4,))]).SerializeToString().replace(b"odd", b"o\xffd"))
+    with pytest.raises(sidra.CompileError, match="node 'o\ufffdd'"):
+        sidra.compile(file)
+
+
 def test_the_examples_of_the_readme():
     text = (pathlib.Path(__file__).resolve().parent.parent / "sdk/README.md").read_text()
     examples = re.findall("```python\n(.*?)```", text, re.S)

@@ -285,6 +285,9 @@ TEST_F(ModelFiles, WrongTensorsAreRefused) {
     input("offset 2 is not a multiple of the 4 bytes", [](fb::TensorT& t) { t.type = fb::Type::F32, *t.at = work(2); });
     refused([](fb::ModelT& m) { m.variants[0]->outputs[1]->type = fb::Type{200}; },
             "variant 0, output 1 'digit': type is 200");
+    const std::string long_name(79, 'x');
+    refused([&](fb::ModelT& m) { m.variants[0]->inputs[0]->name = long_name + "\u00e4", m.variants[0]->work = 64; },
+            "input 0 '" + long_name + "...': ");
 }
 
 TEST_F(ModelFiles, WrongCallsAreRefused) {

@@ -8,6 +8,7 @@
 #include <sidra/compiler.h>
 
 #include <array>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -57,19 +58,18 @@ std::vector<sidra_compile_samples> as_samples(const std::vector<Sample>& inputs)
 
 // samples, tests: for each input its name, its type, and its values in all runs. labels: of the tests, if there is a
 // target. Returns what the compiler notes.
-std::vector<std::string> compile(const std::string& library, const std::string& input, const std::string& output,
-                                 const std::vector<std::pair<std::string, int64_t>>& dimensions,
-                                 const std::vector<Sample>& samples, const std::vector<Sample>& tests,
-                                 const Labels& labels, double target_accuracy, uint32_t optimization_level,
-                                 bool bias_correction, bool equalisation, uint32_t copies, bool copies_by_layer,
-                                 double tmr, bool predistort, const std::string& observer, double signal_to_noise,
-                                 const std::string& report, bool adc_ranges, uint32_t chips,
-                                 const std::string& chip_map, const std::string& dump) {
+std::vector<Text> compile(const std::string& library, const std::string& input, const std::string& output,
+                          const std::vector<std::pair<std::string, int64_t>>& dimensions,
+                          const std::vector<Sample>& samples, const std::vector<Sample>& tests, const Labels& labels,
+                          double target_accuracy, uint32_t optimization_level, bool bias_correction, bool equalisation,
+                          uint32_t copies, bool copies_by_layer, double tmr, bool predistort,
+                          const std::string& observer, double signal_to_noise, const std::string& report,
+                          bool adc_ranges, uint32_t chips, const std::string& chip_map, const std::string& dump) {
     const auto function = loaded(library);
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
     const std::vector<sidra_compile_samples> given = as_samples(samples), judged = as_samples(tests);
-    std::vector<std::string> notes;
+    std::vector<Text> notes;
     sidra_compile_options options{};
     options.struct_size = sizeof options;
     options.dimensions = sizes.data();
@@ -94,9 +94,7 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     options.chips = chips;
     options.chip_map = chip_map.empty() ? nullptr : chip_map.c_str();
     options.dump = dump.empty() ? nullptr : dump.c_str();
-    options.note = [](void* user, const char* text) {
-        static_cast<std::vector<std::string>*>(user)->emplace_back(text);
-    };
+    options.note = [](void* user, const char* text) { static_cast<std::vector<Text>*>(user)->push_back({text}); };
     options.user = &notes;
     options.optimization = static_cast<sidra_optimization>(SIDRA_OPTIMIZATION_0 + optimization_level);
     std::array<char, 4096> error{};
@@ -110,11 +108,27 @@ std::vector<std::string> compile(const std::string& library, const std::string& 
     return notes;
 }
 
+// A class of exceptions in Python; nanobind's own translation would take UTF-8 only.
+template <typename Exception>
+nb::exception<Exception> make_exception(nb::module_& m, const char* name, nb::handle base) {
+    nb::exception<Exception> type(m, name, base);
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void* to) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const Exception& failure) {
+                set_error(static_cast<PyObject*>(to), failure.what());
+            }
+        },
+        type.ptr());
+    return type;
+}
+
 }  // namespace
 
 void bind_compiler(nb::module_& m, nb::handle error) {
-    const nb::exception<CompileError> refused(m, "CompileError", error);
-    nb::exception<TargetMissed>(m, "TargetMissed", refused);
+    const auto refused = make_exception<CompileError>(m, "CompileError", error);
+    make_exception<TargetMissed>(m, "TargetMissed", refused);
     m.def("compile", &compile, "library"_a, "input"_a, "output"_a, "dimensions"_a, "samples"_a, "tests"_a, "labels"_a,
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
           "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a, "adc_ranges"_a,

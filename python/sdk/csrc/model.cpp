@@ -46,8 +46,8 @@ class Model {
     Model(State state, const std::string& path)
         : state_(std::move(state)), stream_(state_->context), model_(state_->context, path) {}
 
-    std::string name() const {
-        return locked([&] { return std::string(model_.info().name); });
+    Text name() const {
+        return locked([&] { return Text{model_.info().name}; });
     }
 
     std::vector<Variant> variants() const {

@@ -14,11 +14,11 @@ namespace sidra_python {
 
 using Bytes = nanobind::ndarray<nanobind::ro, uint8_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 using Room = nanobind::ndarray<uint8_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
-using Tensor = std::tuple<std::string, const char*, std::vector<uint32_t>>;      // name, dtype, shape
+using Tensor = std::tuple<Text, const char*, std::vector<uint32_t>>;             // name, dtype, shape
 using Variant = std::tuple<std::vector<Tensor>, std::vector<Tensor>, uint32_t>;  // inputs, outputs, calls
 
 inline Tensor described(const sidra_model_tensor& tensor) {
-    return {tensor.name, type_name(tensor.type), {tensor.shape, tensor.shape + tensor.rank}};
+    return {Text{tensor.name}, type_name(tensor.type), {tensor.shape, tensor.shape + tensor.rank}};
 }
 
 // With two cells for each weight, as libsidra has it while crossbars are free.

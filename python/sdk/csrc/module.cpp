@@ -156,7 +156,7 @@ NB_MODULE(_core, m) {
                 const std::string text = std::string(failure.status_name()) + ": " + failure.what();
                 const bool memory = failure.status() == SIDRA_ERROR_OUT_OF_MEMORY ||
                                     failure.status() == SIDRA_ERROR_OUT_OF_DEVICE_MEMORY;
-                PyErr_SetString(memory ? PyExc_MemoryError : static_cast<PyObject*>(to), text.c_str());
+                set_error(memory ? PyExc_MemoryError : static_cast<PyObject*>(to), text);
             }
         },
         error.ptr());

@@ -8,9 +8,26 @@
 #include <sidra/sidra.hpp>
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace sidra_python {
+
+// A new string of Python's; null: an exception is set. Names in files may be no text, and an error may end inside a
+// character.
+inline PyObject* to_string(std::string_view text) {
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+inline void set_error(nanobind::handle type, std::string_view text) {
+    const auto string = nanobind::steal(to_string(text));
+    if (string.is_valid()) PyErr_SetObject(type.ptr(), string.ptr());
+}
+
+// Such a string where a function returns one.
+struct Text {
+    std::string bytes;
+};
 
 // Dtypes of the chip by the names of NumPy. Buffers of f16, bf16 and bool are handed out by DLPack's codes.
 struct Dtype {
@@ -49,5 +66,17 @@ void bind_pipeline(nanobind::module_& m);
 void bind_compiler(nanobind::module_& m, nanobind::handle error);
 
 }  // namespace sidra_python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<sidra_python::Text> {
+    NB_TYPE_CASTER(sidra_python::Text, const_name("str"))
+    static handle from_cpp(const sidra_python::Text& text, rv_policy, cleanup_list*) {
+        return sidra_python::to_string(text.bytes);
+    }
+};
+
+}  // namespace nanobind::detail
 
 #endif

@@ -56,8 +56,8 @@ class Pipeline {
         pipeline_ = sidra::Pipeline(all, path);
     }
 
-    std::string name() const {
-        return open([&] { return std::string(first()->info().name); });
+    Text name() const {
+        return open([&] { return Text{first()->info().name}; });
     }
     std::vector<Variant> variants() const {
         return open([&] {
