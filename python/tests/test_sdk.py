@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The package sidra."""
+import sys
+import threading
+
 import numpy
 import pytest
 import sidra
@@ -42,6 +45,26 @@ def test_arrays_share_their_memory(device):
     assert buffer.numpy()[1, 2] == 7 and numpy.asarray(buffer)[1, 2] == 7
     del buffer
     assert view.sum() == 7  # the array keeps the memory
+
+
+def test_other_threads_go_on_while_weights_are_read():
+    noisy = sidra.Device(level="accurate", private=True)
+    codes = numpy.random.default_rng(3).integers(-127, 128, (1024, 1024), dtype=numpy.int8)
+    weights, stream, values = noisy.weights(codes, program=False), noisy.stream(), []
+    stream.program(weights)
+    reader = threading.Thread(target=lambda: values.append(stream.read(weights)))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)  # nobody takes the lock from a thread that holds it
+    try:
+        reader.start()
+        turns = 0
+        while reader.is_alive() and not weights.programmed:
+            turns += 1
+            reader.join(1e-3)
+    finally:
+        sys.setswitchinterval(interval)
+    reader.join()
+    assert turns > 5 and values[0].shape == codes.shape
 
 
 def test_a_graph_runs_again(device):

@@ -82,6 +82,7 @@ void mvm(Stream& stream, const Weights& weights, const Buffer& in, const Buffer&
     call.in = in.buffer, call.out = out.buffer;
     call.in_scale = in_scale, call.in_zero = in_zero;
     call.out_scale = out_scale, call.out_zero = out_zero;
+    const nb::gil_scoped_release release;
     stream.stream.mvm(weights.weights, call);
 }
 
@@ -129,6 +130,7 @@ Weights make_weights(const State& state, const Matrix& values, const std::string
         options.crossbar_count = static_cast<uint32_t>(crossbars->size());
     }
     const auto k = static_cast<uint32_t>(values.shape(0)), n = static_cast<uint32_t>(values.shape(1));
+    const nb::gil_scoped_release release;
     if (values.dtype() == nb::dtype<float>())
         return {state,
                 sidra::Weights::from_f32(state->context, k, n,
@@ -205,6 +207,7 @@ NB_MODULE(_core, m) {
         return graph.graph.operations();
     });
 
+    // The interpreter goes on while a call waits: any that queues an operation does while the ring is full.
     nb::class_<Stream>(m, "Stream")
         .def(
             "synchronize", [](Stream& stream) { stream.stream.synchronize(); },
@@ -214,6 +217,7 @@ NB_MODULE(_core, m) {
             "program",
             [](Stream& stream, const Weights& weights) {
                 require_same(stream.state, weights.state, "the matrix of weights");
+                const nb::gil_scoped_release release;
                 stream.stream.program(weights.weights);
             },
             "weights"_a)
@@ -226,13 +230,18 @@ NB_MODULE(_core, m) {
                 require_same(stream.state, from.state, "the source");
                 if (to.buffer.size() != from.buffer.size())
                     throw nb::value_error("copy: the buffers have different sizes");
+                const nb::gil_scoped_release release;
                 stream.stream.copy(to.buffer, from.buffer, to.buffer.size());
             },
             "to"_a, "source"_a)
         .def(
             "read",
             [](Stream& stream, const Weights& weights) {
-                auto values = std::make_unique<std::vector<int8_t>>(stream.stream.read(weights.weights));
+                std::unique_ptr<std::vector<int8_t>> values;
+                {
+                    const nb::gil_scoped_release release;
+                    values = std::make_unique<std::vector<int8_t>>(stream.stream.read(weights.weights));
+                }
                 const std::array<size_t, 2> shape = {weights.k, weights.n};
                 int8_t* data = values->data();
                 nb::capsule owner(values.release(),
@@ -252,6 +261,7 @@ NB_MODULE(_core, m) {
             "launch",
             [](Stream& stream, const Graph& graph) {
                 require_same(stream.state, graph.state, "the graph");
+                const nb::gil_scoped_release release;
                 stream.stream.launch(graph.graph);
             },
             "graph"_a)
