@@ -38,6 +38,13 @@ def test_crossbar_mvm_is_near_the_product(device):
     assert numpy.abs(y - x @ matrix).max() <= 1.01 * bound
 
 
+@pytest.mark.parametrize("size", [0, 1e-45, 1e-38, 3e38])
+def test_crossbar_mvm_of_any_size(device, size):
+    y = sidra.crossbar_mvm(device, device.weights(numpy.eye(8, dtype=numpy.float32)), numpy.full(8, size, numpy.float32))
+    step = max(size / 255, float(numpy.finfo(numpy.float32).tiny))
+    assert numpy.abs(y.astype(float) - size).max() <= 0.51 * step
+
+
 def test_arrays_share_their_memory(device):
     buffer = device.buffer((2, 3), "int16")
     view = buffer.numpy()

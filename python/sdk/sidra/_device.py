@@ -176,7 +176,7 @@ def crossbar_mvm(device: Device, weights: Weights, x: Any) -> Any:
     low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
     if not numpy.isfinite(low) or not numpy.isfinite(high):
         raise ValueError("crossbar_mvm: the array has values that are not finite")
-    scale = (high - low) / 255 or 1.0
+    scale = max((high - low) / 255, float(numpy.finfo(numpy.float32).tiny))  # so that its inverse is a number, too
     source, result = device.buffer(x.shape), device.buffer((*x.shape[:-1], outputs))
     source.numpy()[...] = x
     stream = device.stream()
