@@ -50,6 +50,10 @@ def test_arrays_share_their_memory(device):
     view = buffer.numpy()
     view[1, 2] = 7
     assert buffer.numpy()[1, 2] == 7 and numpy.asarray(buffer)[1, 2] == 7
+    assert numpy.shares_memory(numpy.asarray(buffer, copy=False), view)
+    assert not numpy.shares_memory(numpy.array(buffer, copy=True), view) and numpy.asarray(buffer, numpy.int64)[1, 2] == 7
+    with pytest.raises(ValueError, match="copy"):
+        numpy.asarray(buffer, numpy.int64, copy=False)
     del buffer
     assert view.sum() == 7  # the array keeps the memory
 

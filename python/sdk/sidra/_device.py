@@ -43,8 +43,10 @@ class Buffer:
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         view = self.numpy()
-        view = view if dtype is None else view.astype(dtype, copy=False)
-        return view.copy() if copy else view
+        array = view if dtype is None else view.astype(dtype, copy=False)
+        if copy is False and array is not view:
+            raise ValueError(f"the buffer has elements of {view.dtype}; as {array.dtype} they need a copy")
+        return view.copy() if copy and array is view else array
 
     def __repr__(self) -> str:
         return f"sidra.Buffer(shape={self.shape}, dtype={self.dtype})"
