@@ -178,6 +178,21 @@ def test_types_of_arrays(chip, type, dtype):
     assert (chip.infer([[0, 1, 2], [3, 4, 5]], b) == result).all()
 
 
+class Sums(nn.Module):
+    def forward(self, x):
+        sums = x.sum(-1)
+        return x * 2, sums, x.cumsum(-1), sums, sums + x[:, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_results_have_the_types_of_pytorch(chip, dtype):
+    x = torch.arange(8, dtype=getattr(torch, dtype)).reshape(2, 4)
+    model = chip.deploy(sidra.compile(Sums().eval(), example_inputs=x))
+    assert [output.dtype for output in model.variants[0].outputs] == [dtype] * 5
+    for got, want in zip(chip.infer(x), Sums()(x), strict=True):
+        assert got.dtype.name == dtype and (got.astype(numpy.float64) == want.double().numpy()).all()
+
+
 class Angle(nn.Module):
     def forward(self, y, x):
         return torch.atan2(y, x)

@@ -87,6 +87,25 @@ def _atan2(y: Any, x: Any) -> Any:
     return op.Where(is_negative(y), op.Neg(angle), angle)
 
 
+def _cast_outputs(model: Any, program: Any) -> None:
+    """The exporter leaves sums of half precision and the like in float32: the model's outputs get the types that they have in the program."""
+    import torch
+    from onnxscript import ir
+
+    halves = {torch.float16: ir.DataType.FLOAT16, torch.bfloat16: ir.DataType.BFLOAT16}
+    nodes = {node.name: node for node in program.graph.nodes}
+    outputs = model.graph.outputs
+    for place, name in enumerate(name for name in program.graph_signature.user_outputs if name in nodes):
+        wanted, value = halves.get(nodes[name].meta["val"].dtype), outputs[place]
+        if wanted in (None, value.dtype):
+            continue
+        cast = ir.node("Cast", [value], {"to": wanted})
+        model.graph.append(cast)
+        outputs[place] = cast.outputs[0]
+        outputs[place].name, value.name = value.name, f"{value.name}_uncast"
+        outputs[place].dtype, outputs[place].shape = wanted, value.shape
+
+
 def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
     import torch
 
@@ -97,6 +116,7 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
                 model = torch.export.export(model, arguments, named)
             exported = torch.onnx.export(model, dynamo=True, verbose=False, custom_translation_table={torch.ops.aten.atan2.default: _atan2})
             assert exported is not None  # it is if export() writes the file itself
+            _cast_outputs(exported.model, model)
             exported.save(path)
     except ModuleNotFoundError as error:
         raise ImportError(f"PyTorch's exporter needs the package {error.name}: pip install {error.name}") from error

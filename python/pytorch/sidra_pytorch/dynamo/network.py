@@ -74,14 +74,7 @@ class _Named(torch.nn.Module):
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         with fx.traceback.preserve_node_meta():
-            return tuple(map(_in_its_type, fx.Interpreter(self.graph_module).run(*arguments)))
-
-
-def _in_its_type(result: Any) -> Any:
-    """The exporter leaves sums and the like in float32."""
-    if not isinstance(result, torch.Tensor) or result.dtype not in (torch.float16, torch.bfloat16):
-        return result
-    return torch.ops.prims.convert_element_type(result, result.dtype)
+            return tuple(fx.Interpreter(self.graph_module).run(*arguments))
 
 
 def origins_in(stack_trace: str) -> set[str]:
