@@ -128,5 +128,78 @@ TEST(ChipPoolCpp, AllocationsEndWithTheirObjects) {
     EXPECT_EQ(0u, context.pool().reserved);
 }
 
+// Whatever frees them: nothing may keep the context, and with it the chip.
+class CppAllocations : public testing::Test {
+   protected:
+    CppAllocations() {
+        choose_test_device();
+        device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = !on_a_node()});
+        context = sidra::Context(device);
+        stream = Stream(context);
+    }
+    void expect_nothing_left() {
+        EXPECT_EQ(0u, context.pool().used);
+        EXPECT_NO_THROW(stream.close());
+        EXPECT_NO_THROW(context.close());
+        EXPECT_NO_THROW(device.close());
+    }
+    Device device;
+    sidra::Context context;
+    Stream stream;
+};
+
+TEST_F(CppAllocations, MayEndInARecording) {
+    Allocation before = stream.allocate(64);
+    Graph graph = stream.capture([&] {
+        const Allocation inside = stream.allocate(64);
+        stream.fill(inside, uint32_t{7}, 64);
+        before = Allocation();
+        EXPECT_EQ(1024u, context.pool().used) << "nothing is freed while a graph is recorded";
+    });
+    EXPECT_EQ(0u, context.pool().used);
+    EXPECT_THROW(stream.launch(graph), Error) << "it needs the memory";
+    graph.close();
+    before = stream.allocate(64);
+    EXPECT_THROW(static_cast<void>(stream.capture([&] {
+                     before = Allocation();
+                     throw std::runtime_error("of the user");
+                 })),
+                 std::runtime_error);
+    expect_nothing_left();
+}
+
+TEST_F(CppAllocations, MayEndInAnUpdate) {
+    Buffer data(context, 64);
+    const Graph graph = stream.capture([&] { stream.fill(data, uint32_t{1}, 64); });
+    stream.update(graph, 0, [&] {
+        static_cast<void>(stream.allocate(64));
+        stream.fill(data, uint32_t{7}, 64);
+    });
+    EXPECT_EQ(0u, context.pool().used);
+    stream.launch(graph);
+    stream.synchronize();
+    EXPECT_EQ(7u, data.as<uint32_t>()[15]);
+}
+
+TEST_F(CppAllocations, MayEndInARecordingOfC) {
+    ASSERT_OK(sidra_graph_begin(stream.get()));
+    static_cast<void>(stream.allocate(64));
+    stream = Stream();
+    expect_nothing_left();
+}
+
+TEST_F(CppAllocations, EndBeforeTheirStreamIsClosed) {
+    Allocation memory = stream.allocate(64);
+    try {
+        stream.close();
+        FAIL() << "no exception";
+    } catch (const Error& error) {
+        EXPECT_EQ(SIDRA_ERROR_BUSY, error.status());
+    }
+    stream.fill(memory, uint32_t{7}, 64);
+    memory.free(stream);
+    expect_nothing_left();
+}
+
 }  // namespace
 }  // namespace sidra::test

@@ -35,6 +35,8 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -676,11 +678,67 @@ class Pipeline : public detail::Owner<sidra_pipeline, sidra_pipeline_destroy> {
 
 // ---- Stream
 
+namespace detail {
+
+// Frees the memory of a stream in its order. What ends while the stream records a graph is freed when that ends.
+class StreamMemory {
+   public:
+    StreamMemory(sidra_stream* stream, Parent keep) : stream_(stream), keep_(std::move(keep)) {}
+    StreamMemory(const StreamMemory&) = delete;
+    StreamMemory& operator=(const StreamMemory&) = delete;
+    ~StreamMemory() { end(); }
+
+    void free(sidra_buffer* buffer) noexcept {
+        if (sidra_free_async(stream_, buffer) != SIDRA_ERROR_NOT_RECORDABLE) return;
+        const std::lock_guard lock(mutex_);
+        // Again, because another thread may have ended the recording meanwhile.
+        if (sidra_free_async(stream_, buffer) != SIDRA_ERROR_NOT_RECORDABLE) return;
+        try {
+            late_.push_back(buffer);
+        } catch (const std::bad_alloc&) {  // it is never freed
+        }
+    }
+    void recording_ended() noexcept {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(late_, [&](sidra_buffer* buffer) {
+            return sidra_free_async(stream_, buffer) != SIDRA_ERROR_NOT_RECORDABLE;
+        });
+    }
+    // Of the stream, and so of a recording that was begun in C.
+    void end() noexcept {
+        if (late_.empty()) return;
+        static_cast<void>(sidra_graph_end(stream_, nullptr));
+        recording_ended();
+    }
+
+   private:
+    sidra_stream* stream_;
+    Parent keep_;  // the stream
+    std::mutex mutex_;
+    std::vector<sidra_buffer*> late_;
+};
+
+}  // namespace detail
+
 class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
    public:
-    using Owner::Owner;
+    Stream() = default;
+    explicit Stream(sidra_stream* handle) : Owner(handle), memory_(make_memory()) {}
     explicit Stream(const Context& context, const sidra_stream_options& options = {})
-        : Owner(create(context, options), context.keep()), context_(context.keep()) {}
+        : Owner(create(context, options), context.keep()), context_(context.keep()), memory_(make_memory()) {}
+
+    sidra_stream* release() noexcept {
+        memory_.reset();
+        return Owner::release();
+    }
+    // BUSY: an Allocation is there still, which is freed in the order of the stream.
+    void close() {
+        if (memory_.use_count() > 1)
+            throw Error(SIDRA_ERROR_BUSY, "close: the stream still has memory of allocate(); end or free that first");
+        if (memory_) memory_->end();
+        Owner::close();
+        memory_.reset();
+    }
 
     // How long calls that queue operations wait while the ring is full; then they throw TIMEOUT.
     void set_deadline(Deadline deadline) { detail::check(sidra_stream_set_deadline(get(), deadline.value())); }
@@ -1029,6 +1087,7 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     // Records what `operations` queues on this stream. What throws drops the recording.
     template <typename Operations>
     Graph capture(Operations&& operations) {
+        const EndOfRecording end{memory_};
         detail::check(sidra_graph_begin(get()));
         try {
             std::forward<Operations>(operations)();
@@ -1043,6 +1102,7 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     // Puts what `operations` queues on this stream in place of the graph's operations from number `operation` on.
     template <typename Operations>
     void update(const Graph& graph, uint32_t operation, Operations&& operations) {
+        const EndOfRecording end{memory_};
         detail::check(sidra_graph_begin(get()));
         try {
             std::forward<Operations>(operations)();
@@ -1055,6 +1115,14 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void launch(const Graph& graph) { detail::check(sidra_graph_launch_async(get(), graph.get())); }
 
    private:
+    friend class Allocation;
+    struct EndOfRecording {
+        std::shared_ptr<detail::StreamMemory> memory;
+        ~EndOfRecording() {
+            if (memory) memory->recording_ended();
+        }
+    };
+
     // Calls a function of functions.h.
     template <auto kFunction, typename... Arguments>
     void run(const Size& size, Arguments... arguments) {
@@ -1072,6 +1140,10 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     }
 
     detail::Parent context_;  // of the graphs that are recorded here
+    std::shared_ptr<detail::StreamMemory> memory_;
+    std::shared_ptr<detail::StreamMemory> make_memory() const {
+        return std::make_shared<detail::StreamMemory>(get(), keep());
+    }
     static sidra_stream* create(const Context& context, const sidra_stream_options& options) {
         const sidra_stream_options whole = detail::sized(options);
         sidra_stream* stream = nullptr;
@@ -1082,24 +1154,24 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
 
 // ---- Memory in the order of a stream
 
-// Memory of the context's pool. The end of the object frees it in the order of the stream of which it was allocated.
+// Memory of the context's pool. The end of the object frees it in the order of the stream of which it was allocated;
+// while that records a graph, at the end of the recording. The graph needs its memory for as long as it is launched.
 class Allocation {
    public:
     Allocation() = default;
-    Allocation(const Stream& stream, size_t size) : stream_(stream.get()), keep_(stream.keep()) {
-        detail::check(sidra_malloc_async(stream_, size, &buffer_));
+    Allocation(const Stream& stream, size_t size) : memory_(stream.memory_) {
+        detail::check(sidra_malloc_async(stream.get(), size, &buffer_));
     }
     Allocation(Allocation&& other) noexcept
-        : buffer_(std::exchange(other.buffer_, nullptr)), stream_(other.stream_), keep_(std::move(other.keep_)) {}
+        : buffer_(std::exchange(other.buffer_, nullptr)), memory_(std::move(other.memory_)) {}
     Allocation& operator=(Allocation&& other) noexcept {
         Allocation former(std::move(*this));
         buffer_ = std::exchange(other.buffer_, nullptr);
-        stream_ = other.stream_;
-        keep_ = std::move(other.keep_);
+        memory_ = std::move(other.memory_);
         return *this;
     }
     ~Allocation() {
-        if (buffer_ != nullptr) static_cast<void>(sidra_free_async(stream_, buffer_));
+        if (buffer_ != nullptr) memory_->free(buffer_);
     }
 
     sidra_buffer* get() const noexcept { return buffer_; }
@@ -1122,12 +1194,12 @@ class Allocation {
     void free(const Stream& stream) {
         detail::check(sidra_free_async(stream.get(), buffer_));
         buffer_ = nullptr;
+        memory_.reset();
     }
 
    private:
     sidra_buffer* buffer_ = nullptr;
-    sidra_stream* stream_ = nullptr;
-    detail::Parent keep_;  // the stream
+    std::shared_ptr<detail::StreamMemory> memory_;  // of the stream, which it keeps
 };
 
 inline Allocation Stream::allocate(size_t size) const { return Allocation(*this, size); }
