@@ -296,7 +296,8 @@ def test_streams_may_be_entered_again():
 
 
 def test_devices_that_do_not_exist():
-    for call in (torch.sidra.memory_allocated, torch.sidra.memory_stats, torch.sidra.synchronize, torch.sidra.current_stream, torch.sidra.set_device):
+    for call in (torch.sidra.memory_allocated, torch.sidra.memory_stats, torch.sidra.synchronize, torch.sidra.current_stream, torch.sidra.set_device,
+                 torch.sidra.residency, torch.sidra.wear, torch.sidra.get_rng_state):
         for index in (-3, 63):
             with pytest.raises(RuntimeError, match="there is no device|[Ii]nvalid|negative"):
                 call(index)

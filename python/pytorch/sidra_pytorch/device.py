@@ -7,11 +7,13 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 
 from . import _C
+from ._index import Device as _Device
+from ._index import index_of as _index
 from .random import (  # noqa: F401
     get_rng_state,
     get_rng_state_all,
@@ -25,26 +27,8 @@ from .random import (  # noqa: F401
 )
 from .residency import get_layout, mark_written, program, programmed_by, release, residency, set_layout, wear  # noqa: F401
 
-_Device = Union[int, str, torch.device, None]
-
 MATMUL_MODES = ("int8", "digital", "cpu")
 FALLBACK_MODES = ("warn", "silent", "error")
-
-
-def _index(device: _Device) -> int:
-    if device is None:
-        return _C.current_device()
-    if not isinstance(device, int):
-        device = torch.device(device)
-        if device.type != "sidra":
-            raise ValueError(f"expected a sidra device, not {device}")
-        if device.index is None:
-            return _C.current_device()
-        device = device.index
-    count = _C.device_count()
-    if not 0 <= device < count:
-        raise RuntimeError(f"there is no device sidra:{device}: this process has {count} (SIDRA_DEVICE and the nodes /dev/sidra* say which)")
-    return device
 
 
 # ---- Devices

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Union
 
 import torch
 
 from . import _C
-
-_Device = Union[int, str, torch.device]
-
-
-def _index(device: _Device) -> int:
-    if isinstance(device, int):
-        return device
-    index = torch.device(device).index
-    return _C.current_device() if index is None else index
+from ._index import Device as _Device
+from ._index import index_of as _index
 
 
 def get_rng_state(device: _Device = "sidra") -> torch.Tensor:

@@ -12,6 +12,8 @@ import torch
 from sidra import Layout
 
 from . import _C
+from ._index import Device as _Device
+from ._index import index_of as _index
 
 
 @dataclasses.dataclass
@@ -214,13 +216,13 @@ def _set_layout(matrix: torch.Tensor, encoding: Optional[str], crossbars: list[i
     return layout
 
 
-def residency(device: Union[int, str, torch.device, None] = None) -> list[dict[str, Any]]:
+def residency(device: _Device = None) -> list[dict[str, Any]]:
     """The matrices that are or were on crossbars: shape, crossbars, uses, how often they were programmed, `pulses` that their cells got on these
     crossbars (level accurate), pinned, and `volatile` for those that change so often that they are not put there again by themselves."""
     return _C.residency(_index(device))
 
 
-def wear(device: Union[int, str, torch.device, None] = None) -> int:
+def wear(device: _Device = None) -> int:
     """The most programmings that a crossbar with resident weights has had over its life."""
     return max((row["wear"] for row in residency(device)), default=0)
 
@@ -228,10 +230,3 @@ def wear(device: Union[int, str, torch.device, None] = None) -> int:
 def mark_written(tensor: torch.Tensor) -> None:
     """Says that the tensor's memory was written to by other means than PyTorch's operators, so that crossbars are programmed again."""
     torch.ops.sidra.mark_written(tensor)
-
-
-def _index(device: Union[int, str, torch.device, None]) -> int:
-    if isinstance(device, int):
-        return device
-    index = None if device is None else torch.device(device).index
-    return _C.current_device() if index is None else index
