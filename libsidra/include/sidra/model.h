@@ -16,7 +16,8 @@
  *
  * Threads: as for other objects. All runs of a variant use one memory, so one runs at a time: a run that is queued while another stream has
  * one waits for that on the device, and sidra_model_run() waits for it, too. A call that would use a variant while another thread is in
- * sidra_model_run() with it is BUSY.
+ * sidra_model_run() with it is BUSY. While another thread queues a run of it, which may wait for room in that stream, a call waits:
+ * sidra_model_run() until its deadline, sidra_model_run_async() until that of its stream (TIMEOUT).
  */
 #ifndef SIDRA_MODEL_H
 #define SIDRA_MODEL_H
@@ -141,8 +142,8 @@ SIDRA_API sidra_status sidra_model_run_async(sidra_stream *stream, sidra_model *
 /*
  * Copies the inputs into the variant's buffer, runs it, waits, and copies the outputs out. inputs, outputs: one pointer for each input or output,
  * to as many bytes as it has. A pointer that is NULL leaves that one in the buffer; for NULL instead of the array, all stay there.
- * TIMEOUT: the deadline passed; the run continues, and no output was copied. FAULT: the stream has stopped. BUSY: a callback would wait for a
- * function of the host.
+ * TIMEOUT: the deadline passed; the run continues if it was queued, and no output was copied. FAULT: the stream has stopped. BUSY: a callback
+ * would wait for a function of the host.
  */
 SIDRA_API sidra_status sidra_model_run(sidra_stream *stream, sidra_model *model, uint32_t variant, const void *const *inputs, void *const *outputs,
 				       uint64_t deadline);

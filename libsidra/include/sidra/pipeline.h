@@ -66,8 +66,8 @@ SIDRA_API sidra_status sidra_pipeline_submit(sidra_pipeline *pipeline, uint32_t 
 /*
  * Waits for the oldest run that was not received, and copies its outputs. outputs: a pointer for each output, to as many bytes as it has; NULL: that
  * one is not wanted. Not in a callback of a stream.
- * TIMEOUT: the deadline passed, and the run goes on. NOT_FOUND: no run is under way. FAULT: a stage has failed, or sidra_pipeline_reset() was called
- * meanwhile.
+ * TIMEOUT: the deadline passed, and the run goes on; or another thread still receives at the deadline. NOT_FOUND: no run is under way. FAULT: a
+ * stage has failed, or sidra_pipeline_reset() was called meanwhile.
  */
 SIDRA_API sidra_status sidra_pipeline_receive(sidra_pipeline *pipeline, void *const *outputs, uint64_t deadline);
 /* Waits until all that was queued is done: programming and runs. TIMEOUT at the deadline. */

@@ -183,7 +183,7 @@ SIDRA_API sidra_status sidra_device_close(sidra_device *device);
 
 typedef struct sidra_device_info {
 	size_t struct_size;
-	char name[32];			/* "sidra0" */
+	char name[32];			/* of its node, such as "sidra0", or "sidra" and the number of the embedded chip */
 	char transport[16];		/* "embedded", "kernel" */
 	char engine[16];		/* engine of the model; "" for silicon */
 	uint8_t uuid[16];
@@ -224,7 +224,7 @@ SIDRA_API sidra_status sidra_context_synchronize(sidra_context *context, uint64_
 SIDRA_API sidra_status sidra_context_status(sidra_context *context);
 /*
  * Makes a lost context usable again. Buffers, weights, programs and graphs stay. Every stream is empty again, and its handle stays valid.
- * OK also if nothing was lost.
+ * Waits for what the library still does for dropped operations. OK also if nothing was lost.
  */
 SIDRA_API sidra_status sidra_context_recover(sidra_context *context);
 
@@ -297,7 +297,7 @@ SIDRA_API sidra_status sidra_stream_destroy(sidra_stream *stream);
  * deadline such a call fails with TIMEOUT and has queued nothing; earlier operations continue. 0: a call never waits. SIDRA_NEVER: it
  * waits as long as it takes, as a new stream does. A thread that waits without a deadline hangs if the stream waits for something that only
  * this thread would signal later. The deadline is absolute, so set it again before the next burst of work; a call that waits already keeps the
- * one that it began with. Nothing else makes these calls wait.
+ * one that it began with. Nothing else makes these calls wait, except for a run of a model that another thread is queueing (model.h).
  */
 SIDRA_API sidra_status sidra_stream_set_deadline(sidra_stream *stream, uint64_t deadline);
 /*
@@ -336,8 +336,8 @@ typedef struct sidra_fault_info {
 	bool in_graph;
 	uint32_t graph_index;	/* operation inside the graph */
 	uint64_t clock_ns;	/* device clock */
-	char text[160];		/* the same as a sentence */
-	/* all of it in words */
+	char text[160];		/* the same as a sentence, of which it may be the beginning only */
+
 	/*
 	 * Where the failure began. With the cause PRODUCER (the operation waited for an event whose work failed, or was dropped) that is
 	 * another stream, at the beginning of the chain of those that waited for each other: its id as error texts have it (0: it is not
@@ -348,7 +348,7 @@ typedef struct sidra_fault_info {
 	uint64_t root_sequence;
 } sidra_fault_info;
 SIDRA_API sidra_status sidra_stream_fault(sidra_stream *stream, sidra_fault_info *info);
-/* Drops the queued operations and clears the fault; the stream is usable again. Dropped operations never count as done: see Events. */
+/* Drops the queued operations, waits for what the library still does for them, and clears the fault. They never count as done: see Events. */
 SIDRA_API sidra_status sidra_stream_reset(sidra_stream *stream);
 
 /*
