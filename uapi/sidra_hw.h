@@ -194,7 +194,7 @@ enum sidra_admin_result {
 	SIDRA_ADMIN_BAD_OP		= 1,
 	SIDRA_ADMIN_BAD_ARG		= 2,
 	SIDRA_ADMIN_BUS_ERROR		= 3,
-	SIDRA_ADMIN_NOT_READY		= 4,	/* written while BUSY, or before READY */
+	SIDRA_ADMIN_NOT_READY		= 4,	/* written during a reset */
 	SIDRA_ADMIN_ABORTED		= 5	/* ended by a reset */
 };
 
