@@ -6,9 +6,9 @@
  * Rules, enforced by the driver
  * - Fixed-width fields, 8-byte aligned structs without holes; no unions. The byte order is that of
  *   the machine, except in packets and in struct sidra_fault, which are as the chip has them.
- * - The driver reads fields marked "in", and writes fields marked "out" (zero on failure where
- *   nothing else is said); "inout" is both. Pads, reserved fields and unknown flags must be zero;
- *   otherwise calls fail with -EINVAL.
+ * - The driver reads fields marked "in", and writes fields marked "out"; "inout" is both. A call
+ *   that fails sets "out" to 0 where nothing else is said, except with -ENOTTY, -E2BIG and -ENODEV,
+ *   or a struct that is too small. Pads, reserved fields and unknown flags must be 0 (-EINVAL).
  * - Structs may grow at their end, in a new minor version. The number of a call contains the size
  *   of the caller's struct. Fields that the caller's struct lacks are zero for the driver. Fields
  *   that only the caller knows must be zero (-E2BIG: the driver is too old for this request), and
