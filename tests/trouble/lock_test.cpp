@@ -10,6 +10,13 @@ namespace {
 
 using Lock = NodeTest;
 
+// Whether something sleeps at last, and for longer than it would for memory.
+template <class Sleeps>
+bool stays_asleep(const Sleeps& sleeps) {
+    int times = 0;
+    return eventually([&] { return (times = sleeps() ? times + 1 : 0) == 20; });
+}
+
 // A process in one call. It shares its open file with this one: it does not have to close it when it is killed.
 class Process {
    public:
@@ -50,9 +57,7 @@ class StuckCall {
               sidra_ioctl_buffer_unbind unbind{context.vm, unused_.handle, unused_.va};
               return node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
           }) {
-        // It sleeps for longer than it would for memory.
-        int asleep = 0;
-        EXPECT_TRUE(eventually([&] { return (asleep = holder_.state() == 'D' ? asleep + 1 : 0) == 20; }));
+        EXPECT_TRUE(stays_asleep([&] { return holder_.state() == 'D'; }));
     }
     ~StuckCall() { end(); }
     bool ended() const { return holder_.done(); }
@@ -117,7 +122,7 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
         // Each waits before the next one begins: who opens or unlinks a name waits for who publishes one.
         const auto add = [&](const auto&... call) {
             const Process& waiter = waiters.emplace_back(call...);
-            EXPECT_TRUE(eventually([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
+            EXPECT_TRUE(stays_asleep([&] { return waiter.waits() || holder.ended(); })) << waiter.name;
             EXPECT_FALSE(holder.ended()) << waiter.name << " did not wait";
         };
         // For the address space
@@ -166,7 +171,7 @@ TEST_F(Lock, WhoRecoversCanBeKilled) {
     const StuckCall holder(true);
     Process recovering("CONTEXT_RECOVER", holder.node, SIDRA_IOCTL_CONTEXT_RECOVER,
                        sidra_ioctl_context{holder.neighbour.handle, 0});
-    EXPECT_TRUE(eventually([&] { return recovering.waits(); }));
+    EXPECT_TRUE(stays_asleep([&] { return recovering.waits(); }));
     recovering.kill();
     EXPECT_TRUE(eventually([&] { return recovering.ends(); }));
     EXPECT_TRUE(recovering.was_killed());
