@@ -44,6 +44,7 @@ SIDRA_LIMIT(queues, SIDRA_RESOURCE_QUEUES);
 SIDRA_LIMIT(names, SIDRA_RESOURCE_NAMES);
 SIDRA_LIMIT(crossbars, SIDRA_RESOURCE_XBARS);
 SIDRA_LIMIT(l3, SIDRA_RESOURCE_L3);
+SIDRA_LIMIT(data, SIDRA_RESOURCE_DATA);
 
 static struct attribute *sidra_limit_attrs[] = {
 	&sidra_limit_contexts.attr.attr,
@@ -51,6 +52,7 @@ static struct attribute *sidra_limit_attrs[] = {
 	&sidra_limit_names.attr.attr,
 	&sidra_limit_crossbars.attr.attr,
 	&sidra_limit_l3.attr.attr,
+	&sidra_limit_data.attr.attr,
 	NULL
 };
 
@@ -77,6 +79,7 @@ void sidra_limits_default(struct sidra_device *sdev)
 	most[SIDRA_RESOURCE_NAMES] = SIDRA_NVM_ENTRIES * 3 / 4;
 	most[SIDRA_RESOURCE_XBARS] = sidra_xbars_of(info);
 	most[SIDRA_RESOURCE_L3] = sdev->l3.size;
+	most[SIDRA_RESOURCE_DATA] = (info->nvm_size - SIDRA_NVM_DATA_OFFSET) / 4 * 3;
 }
 
 u32 sidra_limits_caller(void)
@@ -116,10 +119,9 @@ struct sidra_user *sidra_user_get(struct sidra_device *sdev, u32 uid)
 	return user;
 }
 
-static void sidra_limits_put_user(struct sidra_user *user, unsigned int refs)
+static void sidra_limits_put_user(struct sidra_user *user)
 {
-	user->refs -= refs;
-	if (user->refs)
+	if (--user->refs)
 		return;
 	list_del(&user->link);
 	kfree(user);
@@ -128,7 +130,7 @@ static void sidra_limits_put_user(struct sidra_user *user, unsigned int refs)
 void sidra_user_put(struct sidra_device *sdev, struct sidra_user *user)
 {
 	guard(spinlock)(&sdev->limits.lock);
-	sidra_limits_put_user(user, 1);
+	sidra_limits_put_user(user);
 }
 
 int sidra_user_charge(struct sidra_device *sdev, struct sidra_user *user,
@@ -167,17 +169,13 @@ void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user,
 {
 	guard(spinlock)(&sdev->limits.lock);
 	user->held[resource] -= amount;
-	sidra_limits_put_user(user, 1);
+	sidra_limits_put_user(user);
 }
 
-void sidra_user_forget_name(struct sidra_device *sdev, u32 owner)
+struct sidra_user *sidra_user_find_charged(struct sidra_device *sdev, u32 uid)
 {
-	struct sidra_user *user;
-
 	guard(spinlock)(&sdev->limits.lock);
-	user = sidra_limits_find_user(&sdev->limits, owner);
-	user->held[SIDRA_RESOURCE_NAMES]--;	/* it exists, as it is charged for the name */
-	sidra_limits_put_user(user, 1);
+	return sidra_limits_find_user(&sdev->limits, uid);
 }
 
 /* A limit that is larger than any number that there can be is as good as none. */
@@ -202,4 +200,6 @@ void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
 	to->xbars_max = sidra_limits_number(most[SIDRA_RESOURCE_XBARS]);
 	to->l3 = held[SIDRA_RESOURCE_L3];
 	to->l3_max = most[SIDRA_RESOURCE_L3];
+	to->data = held[SIDRA_RESOURCE_DATA];
+	to->data_max = most[SIDRA_RESOURCE_DATA];
 }

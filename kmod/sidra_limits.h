@@ -18,6 +18,7 @@ enum sidra_resource {
 	SIDRA_RESOURCE_NAMES,
 	SIDRA_RESOURCE_XBARS,
 	SIDRA_RESOURCE_L3,		/* bytes */
+	SIDRA_RESOURCE_DATA,		/* bytes, of names */
 	SIDRA_RESOURCE_COUNT
 };
 
@@ -50,7 +51,7 @@ struct sidra_limits {
 void sidra_limits_init(struct sidra_limits *limits);
 /*
  * Sets the limits that hold until an administrator sets others: three quarters of the chip's
- * contexts, queues and names.
+ * contexts, queues, names and room for data of names.
  */
 void sidra_limits_default(struct sidra_device *sdev);
 
@@ -74,8 +75,8 @@ void sidra_user_charge_always(struct sidra_device *sdev, struct sidra_user *user
 void sidra_user_uncharge(struct sidra_device *sdev, struct sidra_user *user,
 			 enum sidra_resource resource, u64 amount);
 
-/* Uncharges the owner of a name that is gone. */
-void sidra_user_forget_name(struct sidra_device *sdev, u32 owner);
+/* Returns a user who is charged for something. No reference is taken. */
+struct sidra_user *sidra_user_find_charged(struct sidra_device *sdev, u32 uid);
 
 void sidra_limits_query(struct sidra_device *sdev, struct sidra_user *user,
 			struct sidra_query_limits *to);

@@ -5,9 +5,9 @@
 #define UID_BLOCK	256u	/* uids reserved with one write; unused ones are skipped */
 #define NEXT_UID_MAX	(U64_MAX / 2)	/* no array gets there; uids must not begin anew with 0 */
 
-static u64 sidra_nvm_extent(u64 bytes)
+u64 sidra_nvm_extent(u64 size)
 {
-	return ALIGN(bytes, (u64)DATA_ALIGNMENT);
+	return ALIGN(size, (u64)DATA_ALIGNMENT);
 }
 
 static u64 sidra_nvm_entry_offset(u32 number)

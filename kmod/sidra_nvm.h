@@ -52,6 +52,9 @@ static inline bool sidra_nvm_fresh(const struct sidra_nvm *nvm)
 	return !nvm->next_uid;
 }
 
+/* Bytes of an extent with data of that size. */
+u64 sidra_nvm_extent(u64 size);
+
 /* Assigns a uid that was never used on this array; 0 or -errno. */
 int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid);
 

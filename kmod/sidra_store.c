@@ -509,6 +509,44 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 
 /* ---- Names ---- */
 
+/* Charges a user for a name and @size bytes of data. */
+static int sidra_store_charge_name(struct sidra_device *sdev, struct sidra_user *user, u64 size)
+{
+	int ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+
+	/* Who holds more than a limit that was lowered may still have names without data. */
+	if (ret || !size)
+		return ret;
+	ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_DATA, sidra_nvm_extent(size));
+	if (ret)
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	return ret;
+}
+
+/* The same without a limit, for a name that exists already. */
+static void sidra_store_charge_name_always(struct sidra_device *sdev, struct sidra_user *user,
+					   u64 size)
+{
+	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	if (size)
+		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_DATA, sidra_nvm_extent(size));
+}
+
+static void sidra_store_uncharge_name(struct sidra_device *sdev, struct sidra_user *user, u64 size)
+{
+	if (size)
+		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_DATA, sidra_nvm_extent(size));
+	sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+}
+
+/* Uncharges the owner of an entry that is going away. */
+static void sidra_store_uncharge_entry(struct sidra_device *sdev,
+				       const struct sidra_nvm_entry *entry)
+{
+	sidra_store_uncharge_name(sdev, sidra_user_find_charged(sdev, le32_to_cpu(entry->owner)),
+				  le64_to_cpu(entry->data_size));
+}
+
 /* The name is charged to @user already. */
 static int sidra_store_publish_charged(struct sidra_device *sdev, const struct sidra_user *user,
 				       struct sidra_object *object, struct sidra_nvm_entry *entry,
@@ -547,13 +585,13 @@ int sidra_store_publish(struct sidra_device *sdev, struct sidra_user *user,
 			const void *data, u64 size)
 {
 	/* First, as in sidra_store_create() */
-	int ret = sidra_user_charge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	int ret = sidra_store_charge_name(sdev, user, size);
 
 	if (ret)
 		return ret;
 	ret = sidra_store_publish_charged(sdev, user, object, entry, data, size);
 	if (ret)
-		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+		sidra_store_uncharge_name(sdev, user, size);
 	return ret;
 }
 
@@ -665,7 +703,7 @@ static int sidra_store_remove_name(struct sidra_device *sdev, u32 owner, const c
 	ret = sidra_admin_await_turn(sdev) ?: sidra_nvm_remove(&store->nvm, number);
 	if (ret)
 		return ret;
-	sidra_user_forget_name(sdev, owner);
+	sidra_store_uncharge_entry(sdev, &store->nvm.entries[number]);
 	guard(mutex)(&store->lock);
 	sidra_nvm_hide(&store->nvm, number);
 	if (object && sidra_store_unused(store, object))
@@ -715,17 +753,18 @@ static int sidra_store_find_tiles(struct sidra_device *sdev)
 	return sidra_store_erase_marked(sdev, false);
 }
 
-/* Charges the owner for an entry of the directory and its crossbars. */
+/* Charges the owner for an entry of the directory, its data and its crossbars. */
 static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_nvm_entry *entry)
 {
 	u32 tile_count = le32_to_cpu(entry->tile_count);
+	u64 data_size = le64_to_cpu(entry->data_size);
 	struct sidra_user *user = sidra_user_get(sdev, le32_to_cpu(entry->owner));
 	struct sidra_object *object;
 	int ret = 0;
 
 	if (!user)
 		return -ENOMEM;
-	sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+	sidra_store_charge_name_always(sdev, user, data_size);
 	if (tile_count <= sdev->store.xbars.total) {
 		sidra_user_charge_always(sdev, user, SIDRA_RESOURCE_XBARS, tile_count);
 		object = sidra_store_alloc_object(sdev, user, le64_to_cpu(entry->uid),
@@ -740,7 +779,7 @@ static int sidra_store_load_entry(struct sidra_device *sdev, const struct sidra_
 		}
 	}
 	if (ret)
-		sidra_user_uncharge(sdev, user, SIDRA_RESOURCE_NAMES, 1);
+		sidra_store_uncharge_name(sdev, user, data_size);
 	sidra_user_put(sdev, user);
 	return ret;
 }
@@ -807,7 +846,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 		return;	/* never initialised */
 	for (i = 0; i < store->charged; i++)
 		if (store->nvm.entries[i].uid)
-			sidra_user_forget_name(sdev, le32_to_cpu(store->nvm.entries[i].owner));
+			sidra_store_uncharge_entry(sdev, &store->nvm.entries[i]);
 	list_for_each_entry_safe(object, next, &store->objects, link) {
 		sidra_user_uncharge(sdev, object->user, SIDRA_RESOURCE_XBARS, object->tile_count);
 		object->user = NULL;

@@ -35,6 +35,7 @@
  * Changelog
  * 2.0  first version that is kept compatible
  * 2.1  DEVICE_QUERY: SIDRA_QUERY_REFUSAL
+ * 2.2  struct sidra_query_limits: data, data_max
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H
@@ -49,7 +50,7 @@ extern "C" {
 #endif
 
 #define SIDRA_UAPI_VERSION_MAJOR	2u
-#define SIDRA_UAPI_VERSION_MINOR	1u
+#define SIDRA_UAPI_VERSION_MINOR	2u
 
 #define SIDRA_DEADLINE_NEVER		(~0ull)
 #define SIDRA_STRIDE_MAX		4096u
@@ -180,6 +181,9 @@ struct sidra_query_clock {
  * @xbars_max: limit of @xbars
  * @l3: bytes of L3 in buffers
  * @l3_max: limit of @l3
+ * @data: bytes of non-volatile memory in which data of names is kept; that of each name is rounded
+ *        up to 64
+ * @data_max: limit of @data
  *
  * A call that would exceed one fails with -EDQUOT, except with CAP_SYS_RESOURCE. The administrator
  * sets them (docs/driver.md).
@@ -195,6 +199,8 @@ struct sidra_query_limits {
 	__u32 xbars_max;
 	__u64 l3;
 	__u64 l3_max;
+	__u64 data;
+	__u64 data_max;
 };
 
 /**
@@ -1087,8 +1093,8 @@ SIDRA_ASSERT_AT(struct sidra_query_device, uuid, 64);
 SIDRA_ASSERT_SIZE(struct sidra_query_status, 32);
 SIDRA_ASSERT_AT(struct sidra_query_status, l3_free, 24);
 SIDRA_ASSERT_SIZE(struct sidra_query_clock, 24);
-SIDRA_ASSERT_SIZE(struct sidra_query_limits, 48);
-SIDRA_ASSERT_AT(struct sidra_query_limits, l3_max, 40);
+SIDRA_ASSERT_SIZE(struct sidra_query_limits, 64);
+SIDRA_ASSERT_AT(struct sidra_query_limits, data_max, 56);
 SIDRA_ASSERT_SIZE(struct sidra_query_refusal, 64);
 SIDRA_ASSERT_AT(struct sidra_query_refusal, name, 16);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_device_reset, 8);

@@ -70,9 +70,11 @@ static void store_that_was_half_read_ends(struct kunit *test)
 	store->nvm.entries = entries;
 	/* More tiles than the card has crossbars, so that there are names without objects. */
 	entries[0] = (struct sidra_nvm_entry){ .uid = cpu_to_le64(1), .owner = cpu_to_le32(1000),
-					       .tile_count = cpu_to_le32(1) };
+					       .tile_count = cpu_to_le32(1),
+					       .data_size = cpu_to_le64(1) };
 	entries[1] = (struct sidra_nvm_entry){ .uid = cpu_to_le64(2), .owner = cpu_to_le32(1001),
-					       .tile_count = cpu_to_le32(1) };
+					       .tile_count = cpu_to_le32(1),
+					       .data_size = cpu_to_le64(1) };
 	KUNIT_EXPECT_EQ(test, sidra_store_load_entry(sdev, &entries[0]), 0);
 	store->charged = 1;
 	KUNIT_EXPECT_FALSE(test, list_empty(&sdev->limits.users));

@@ -42,12 +42,15 @@ struct Programmed {
         cmd.weights.addr = buffer.va;
         EXPECT_EQ(queue.wait(queue.push(cmd)), 0);
     }
-    int publish(const char* name, uint32_t mode) const {
+    int publish(const char* name, uint32_t mode, uint64_t data_size = 0) const {
+        const std::vector<uint8_t> data(data_size);
         sidra_ioctl_weights_publish a{};
         a.context = context.handle;
         a.index = index;
         a.name = reinterpret_cast<uintptr_t>(name);
         a.mode = mode;
+        a.data = reinterpret_cast<uintptr_t>(data.data());
+        a.data_size = data_size;
         return node.call(SIDRA_IOCTL_WEIGHTS_PUBLISH, a);
     }
     const Node& node;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <map>
+#include <memory>
 
 #include "trace.h"
 #include "users.h"
@@ -321,6 +322,49 @@ TEST_F(Users, NamesCountUntilTheyAreUnlinked) {
     });
 }
 
+// Data takes whole blocks of 64 bytes.
+TEST_F(Users, DataOfNamesHasALimit) {
+    constexpr char kOther[] = "users-test-2";
+    auto most = std::make_unique<Limit>("data", 192);
+    ASSERT_TRUE(most->good);
+    as(kAlice, [&] {
+        const Node node;
+        const Programmed first(node), second(node), third(node);
+        EXPECT_EQ(first.publish(kName, 0600, 100), 0);
+        EXPECT_EQ(limits_of(node).data, 128u);
+        EXPECT_EQ(limits_of(node).data_max, 192u);
+        EXPECT_EQ(second.publish(kOther, 0600, 65), -EDQUOT);
+        EXPECT_EQ(limits_of(node).names, 1u) << "nor is the name charged";
+        EXPECT_EQ(second.publish(kName, 0600, 64), -EEXIST);
+        EXPECT_EQ(limits_of(node).data, 128u);
+        EXPECT_EQ(second.publish(kOther, 0600, 64), 0);
+        EXPECT_EQ(limits_of(node).data, 192u);
+        EXPECT_EQ(third.publish("users-test-3", 0600), 0) << "a name without data";
+        sidra_ioctl_weights_unlink unlink{reinterpret_cast<uintptr_t>("users-test-3"), 0, SIDRA_OWNER_CALLER};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
+        EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
+        EXPECT_EQ(limits_of(node).data, 64u);
+    });
+    as(kBob, [&] {
+        const Node node;
+        const Programmed weights(node);
+        EXPECT_EQ(limits_of(node).data, 0u);
+        EXPECT_EQ(weights.publish(kName, 0600, 192), 0) << "her data is not his";
+        EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
+    });
+    most.reset();
+    most = std::make_unique<Limit>("data", 1);
+    as(kAlice, [&] {
+        const Node node;
+        const Programmed more(node);
+        EXPECT_EQ(more.publish(kName, 0600), 0) << "no data, so the limit that she exceeds does not matter";
+        EXPECT_EQ(unlink_named(node, SIDRA_OWNER_CALLER), 0);
+        sidra_ioctl_weights_unlink unlink{reinterpret_cast<uintptr_t>(kOther), 0, SIDRA_OWNER_CALLER};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
+        EXPECT_EQ(limits_of(node).data, 0u);
+    });
+}
+
 TEST_F(Users, WhoMayHaveNoMoreNamesCostsTheChipNothing) {
     const Limit names("names", 1);
     ASSERT_TRUE(names.good);
@@ -340,12 +384,13 @@ TEST_F(Users, WhoMayHaveNoMoreNamesCostsTheChipNothing) {
 TEST_F(Users, LargeLimitsAreNotCut) {
     constexpr uint64_t kMost = uint64_t{1} << 32;
     const Limit contexts("contexts", kMost), queues("queues", kMost + 1), names("names", kMost),
-        crossbars("crossbars", kMost), l3("l3", kMost);
-    ASSERT_TRUE(contexts.good && queues.good && names.good && crossbars.good && l3.good);
+        crossbars("crossbars", kMost), l3("l3", kMost), data("data", kMost);
+    ASSERT_TRUE(contexts.good && queues.good && names.good && crossbars.good && l3.good && data.good);
     const sidra_query_limits limits = limits_of(Node());
     for (const uint32_t most : {limits.contexts_max, limits.queues_max, limits.names_max, limits.xbars_max})
         EXPECT_EQ(most, UINT32_MAX);
     EXPECT_EQ(limits.l3_max, kMost);
+    EXPECT_EQ(limits.data_max, kMost);
 }
 
 TEST_F(Users, OnlyRootSetsLimitsAndOnlyNumbers) {

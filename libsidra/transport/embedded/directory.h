@@ -59,6 +59,10 @@ class Directory {
     // Returns an identity that was never used on this array: > 0, or -errno.
     int64_t take_uid(Detail& detail);
 
+    // Bytes for data of names, and those that are in use.
+    uint64_t data_size() const { return store_.size() - kDataOffset; }
+    uint64_t data_used() const { return data_size() - data_.free_total(); }
+
     // Entries by number, 0..SIDRA_NVM_ENTRIES - 1.
     const std::map<uint32_t, sidra_nvm_entry>& entries() const { return entries_; }
     // Each user has names of its own.

@@ -205,6 +205,8 @@ sidra_query_limits Session::limits() const {
     told.xbars_max = info.xbars();
     told.l3 = info.l3_size - driver_->local_free();
     told.l3_max = info.l3_size;
+    told.data = driver_->weights().data_used();
+    told.data_max = driver_->weights().data_size();
     return told;
 }
 

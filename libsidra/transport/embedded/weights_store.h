@@ -66,6 +66,8 @@ class WeightsStore {
     uint32_t xbars() const { return xbars_; }
     uint32_t xbars_free();
     uint32_t names() const { return static_cast<uint32_t>(directory_.entries().size()); }
+    uint64_t data_size() const { return directory_.data_size(); }
+    uint64_t data_used() const { return directory_.data_used(); }
 
     // Creates an unprogrammed object with one handle. wanted: a crossbar for each tile, of which none may be in use
     // (-EBUSY); empty: the store chooses.

@@ -48,8 +48,8 @@ std::string memlock_reason(const sidra_ioctl_buffer_register& enroll) {
         (enroll.size + 1023) / 1024, kib(limit.rlim_cur), kib(limit.rlim_max));
 }
 
-// The file of user_limits that has the limit of a call; nullptr: there is none.
-const char* limit_of(unsigned long request) {
+// The file of user_limits that has the limit of a call, or the files, if one of them has it; nullptr: there is none.
+const char* limit_of(unsigned long request, const void* argument) {
     switch (request) {
         case SIDRA_IOCTL_CONTEXT_CREATE:
             return "contexts";
@@ -60,7 +60,9 @@ const char* limit_of(unsigned long request) {
         case SIDRA_IOCTL_WEIGHTS_CREATE:
             return "crossbars";
         case SIDRA_IOCTL_WEIGHTS_PUBLISH:
-            return "names";
+            return static_cast<const sidra_ioctl_weights_publish*>(argument)->data_size == 0
+                       ? "names"
+                       : "names or user_limits/data";
         default:
             return nullptr;
     }
@@ -102,7 +104,7 @@ std::string argument_text(uint64_t value) {
 std::string reason_of(unsigned long request, int error, const void* argument) {
     if (error == -ENODEV) return "the device was removed, or its driver unbound";
     if (error == -ESTALE) return "the context was lost to a reset";
-    if (const char* limit = error == -EDQUOT ? limit_of(request) : nullptr)
+    if (const char* limit = error == -EDQUOT ? limit_of(request, argument) : nullptr)
         return fmt::format(
             "user {} has reached a limit of the device: user_limits/{} in its folder in /sys/class/sidra",
             user_name(geteuid()), limit);
