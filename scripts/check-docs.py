@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the Markdown documents of the tree: no line is longer than 120 columns, and every link to a file of the
-repository, or to a heading in one, is valid. Prints each violation as FILE:LINE: what, and exits with 1."""
+"""Checks the documents of the tree: no line of a manual or of a Markdown file is longer than 120 columns, and every
+link of the latter to a file of the repository, or to a heading in one, is valid. Prints each violation as
+FILE:LINE: what, and exits with 1."""
 
 import re
 import sys
@@ -30,12 +31,14 @@ def anchors(path):
     return found
 
 
-def check(path):
-    text = path.read_text()
-    for number, line in enumerate(text.splitlines(), 1):
+def long_lines(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         if len(line) > COLUMNS:
             yield number, f"{len(line)} columns, at most {COLUMNS} are allowed"
-    for number, line in prose(text):
+
+
+def bad_links(path):
+    for number, line in prose(path.read_text()):
         for target in re.findall(r"\]\(([^)\s]+)\)", line):
             if re.match(r"[a-z]+:", target):
                 continue
@@ -50,11 +53,12 @@ def check(path):
 def main():
     top = Path(__file__).resolve().parent.parent
     failures = 0
-    for path in sorted(top.rglob("*.md")):
+    documents, manuals = top.rglob("*.md"), top.rglob("sidra*.[158]")
+    for path in sorted((*documents, *manuals)):
         name = path.relative_to(top)
         if name.parts[0] == "build":
             continue
-        for number, what in check(path):
+        for number, what in (*long_lines(path), *(bad_links(path) if path.suffix == ".md" else ())):
             print(f"{name}:{number}: {what}")
             failures += 1
     return 1 if failures else 0
