@@ -30,7 +30,7 @@ def parts():
     """What docs/layers.svg has to have: names of boxes, and words."""
     def folders(path):
         return {one.name for one in (TOP / path).iterdir() if one.is_dir()}
-    boxes = {"kmod", "firmware", "libsidra", "python", "tools", "uapi", "libsidra/examples", "libsidra/smi", "qemu-device/qemu", "qemu-device/chip"}
+    boxes = {"kmod", "firmware", "libsidra", "python", "tools", "uapi", "libsidra/examples", "libsidra/smi", "qemu-device/qemu", "qemu-device/chip", "compiler"}
     boxes |= {f"chip/{name}" for name in folders("qemu-device/chip") - {"include"}}
     boxes |= {f"transport/{name}" for name in folders("libsidra/transport")}
     boxes |= folders("libsidra") - {"include", "src", "examples", "smi", "transport"}
