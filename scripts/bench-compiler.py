@@ -15,9 +15,10 @@ import sys
 import tempfile
 import time
 
+from bars import show_bars
+
 THREADS = 2
 CROSSBARS = 6400
-PIPELINE = 4  # chips
 SECOND = 1_000_000_000
 
 # key, target, whether at least (else at most), what it is
@@ -30,7 +31,6 @@ BARS = (
     ("deploy_cells_s", 150e6, True, "level fast: cells programmed per second, from a file in memory"),
     ("cold_start_vs_read", 0.7, True, "opening a chip, reading and checking a file on disk, queueing its programming: speed / plain read"),
     ("resnet_vs_ort", 0.8, True, "ResNet-50 at level fast, one image: speed / onnxruntime, INT8"),
-    ("pipeline_efficiency", 0.85, True, "ResNet-50 on four chips: throughput / four times that of one, in device time"),
     ("cnn_int8_drop", 0.005, False, "a trained network for digits: share of right answers in float - with codes of 8 bits"),
     ("recovered_share", 0.8, True, "its scores at level accurate: share of the mean square error that optimisation removes"),
     ("onnx_pass_share", 0.85, True, "ONNX's stored single-operator tests with types of the chip: passed"),
@@ -282,28 +282,6 @@ def measure_resnet(bench):
     return {"resnet_vs_ort": min(times["INT8"]) / min(times["the chip"]), "resnet_vs_ort_f32": min(times["f32"]) / min(times["the chip"])}
 
 
-def measure_pipeline(bench):
-    """In device time: one run on one chip, against four times the slowest of four stages."""
-    import numpy
-
-    picture = bench.folder / "picture.npy"
-    numpy.save(picture, numpy.random.default_rng(1).standard_normal((1, 3, 224, 224), numpy.float32))
-    units = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
-    os.environ["SIDRA_DEVICE"] = f"embedded:0-{PIPELINE - 1}"
-    slowest = {}
-    for chips in (1, PIPELINE):
-        file = bench.folder / f"pipeline{chips}.sidra"
-        timed([bench.compile, bench.resnet, "--dim=batch=1", "--chips", chips, "-o", file])
-        _, _, said = timed([bench.run, file, picture, "--repeat", bench.runs])
-        times = [float(number) * units[unit] for number, unit in re.findall(r"([\d.]+) (ps|ns|us|ms|s)\b", re.search(r"chip.*$", said.splitlines()[-1].split("host", 1)[1])[0])]
-        if len(times) != chips:
-            stop(f"sidra-run says of {chips} chips: {said}")
-        slowest[chips] = max(times)
-        say(f"ResNet-50 on {chips} chips, each: {', '.join(f'{1e6 * time:.1f} us' for time in times)}")
-    os.environ["SIDRA_DEVICE"] = "embedded"
-    return {"pipeline_efficiency": slowest[1] / (PIPELINE * slowest[PIPELINE])}
-
-
 class Digits:
     """A network that was trained without a fifth of the digits, and its right answers among these."""
 
@@ -366,18 +344,6 @@ def measure_tests(bench):
     return json.loads(figures.read_text())
 
 
-def show_bars(figures):
-    rows = [("bar", "measured", "target", "", "what it is")]
-    number = lambda value: f"{value:.3g}" if value < 1e4 else f"{value:.2e}"
-    for key, target, at_least, what in BARS:
-        if key in figures:
-            met = figures[key] >= target if at_least else figures[key] <= target
-            rows.append((key, number(figures[key]), f"{'>=' if at_least else '<='} {number(target)}", "PASS" if met else "below", what))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        say("  ".join(cell.rjust(width) if column in (1, 2) else cell.ljust(width) for column, (cell, width) in enumerate(zip(row, [*widths, 0]))))
-
-
 class Bench:
     def __init__(self, build, folder, quick):
         self.build, self.folder, self.quick = build, folder, quick
@@ -401,9 +367,9 @@ def main():
         for network in (bench.bert, bench.resnet):
             child(build, "make", network)
         figures = {}
-        for measure in (measure_compile, measure_replication, measure_start, measure_resnet, measure_pipeline, measure_digits, *(() if bench.quick else (measure_tests,))):
+        for measure in (measure_compile, measure_replication, measure_start, measure_resnet, measure_digits, *(() if bench.quick else (measure_tests,))):
             figures.update(measure(bench))
-    show_bars(figures)
+    show_bars(BARS, figures)
     print(json.dumps({key: float(f"{value:.4g}") for key, value in figures.items()}))
 
 
