@@ -9,6 +9,8 @@
 #include "sidra_trace.h"
 
 #define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
+/* A chip that works acknowledges a command in this time, and the removal resets any other */
+#define ADMIN_REMOVAL_MS	20
 
 unsigned int sidra_admin_timeout_ms = 1000;
 module_param_named(admin_timeout_ms, sidra_admin_timeout_ms, uint, 0644);
@@ -20,9 +22,17 @@ int sidra_admin_await_turn(struct sidra_device *sdev)
 	return held.error;
 }
 
+void sidra_admin_hurry(struct sidra_device *sdev)
+{
+	WRITE_ONCE(sdev->removing, true);
+	complete(&sdev->chip.admin_done);	/* who waits looks at it now */
+}
+
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(sidra_admin_timeout_ms) + 1;
+	unsigned long begin = jiffies;
+	unsigned long end = begin + msecs_to_jiffies(sidra_admin_timeout_ms) + 1;
+	unsigned long removal_end = begin + msecs_to_jiffies(ADMIN_REMOVAL_MS) + 1;
 	struct sidra_chip *chip = &sdev->chip;
 	int ret;
 
@@ -42,7 +52,8 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG2, arg2);
 	sidra_write32(sdev, SIDRA_REG_ADMIN_CMD, op | (u32)chip->admin_tag << 16);
 	for (;;) {
-		bool late = time_after(jiffies, end);
+		bool late = time_after(jiffies, end) ||
+			(READ_ONCE(sdev->removing) && time_after(jiffies, removal_end));
 		u32 status;
 
 		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
@@ -78,12 +89,18 @@ int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 
 int sidra_admin_locked(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
-	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+	int ret;
 
+	if (READ_ONCE(sdev->removing))
+		return -ENODEV;	/* nobody needs what it would do */
+	ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {
-		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
-		drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u\n",
-			 op);
+		if (!READ_ONCE(sdev->removing)) {
+			sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
+			drm_warn(&sdev->drm,
+				 "resetting the device: no acknowledgement of admin command %u\n",
+				 op);
+		}
 		sidra_admin_give_up(sdev);
 	}
 	if (ret < 0)

@@ -178,7 +178,9 @@ struct sidra_watch_busy {
  * @quiescing: a suspend has waited for the queues, and stops the device next: no more packets are
  *             published
  * @stopped: the driver must not access the chip, until it is resumed if ever
- * @gone: stopped for good: remove() has begun, and every call that fails returns -ENODEV
+ * @removing: remove() has begun, and waits for calls: nobody waits long for the chip any more; set
+ *            without a lock
+ * @gone: stopped for good by remove(): every call that fails returns -ENODEV
  * @held: stopped temporarily, by a bus reset or a suspend: calls wait
  * @held_wait: calls that wait for the end of @held
  * @master_lock: protects bus mastering and @isolated
@@ -215,6 +217,7 @@ struct sidra_device {
 	unsigned long link_retry;
 	bool quiescing;
 	bool stopped;
+	bool removing;
 	bool gone;
 	bool held;
 	wait_queue_head_t held_wait;

@@ -10,6 +10,7 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_ioctl.h>
 
+#include "sidra_admin.h"
 #include "sidra_bo.h"
 #include "sidra_chip.h"
 #include "sidra_compat.h"
@@ -301,6 +302,7 @@ static void sidra_drv_remove(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
+	sidra_admin_hurry(sdev);
 	sidra_firmware_end(sdev);
 	sidra_events_end(sdev);
 	sidra_hwmon_end(sdev);

@@ -27,6 +27,7 @@ static bool sidra_quiesce_acknowledged(struct sidra_ctx *ctx, u32 op, u64 arg1, 
 int sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 {
 	struct sidra_device *sdev = ctx->sdev;
+	bool removing;
 
 	lockdep_assert_held(&sdev->reset_lock);
 	guard(mutex)(&sdev->chip.admin_lock);
@@ -36,11 +37,14 @@ int sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
 		return 0;
 	}
-	sidra_coredump(sdev, sidra_chip_answers(sdev) ? "no-acknowledgement" : "link-lost",
-		       "admin command %u of context %u", op, ctx->slot);
+	removing = READ_ONCE(sdev->removing);
+	if (!removing)
+		sidra_coredump(sdev, sidra_chip_answers(sdev) ? "no-acknowledgement" : "link-lost",
+			       "admin command %u of context %u", op, ctx->slot);
 	ctx->failed = true;
 	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
-	if (op != SIDRA_ADMIN_RESET_CONTEXT &&
+	/* A removal resets the device next: it does not wait for a reset of the context as well */
+	if (op != SIDRA_ADMIN_RESET_CONTEXT && !removing &&
 	    sidra_quiesce_acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
 		drm_warn(&sdev->drm,
 			 "context %u was reset: no acknowledgement of admin command %u\n",
@@ -49,9 +53,10 @@ int sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 		sidra_recovery_request(sdev);
 		return -ESTALE;
 	}
-	drm_warn(&sdev->drm,
-		 "resetting the device: no acknowledgement of admin command %u of context %u\n", op,
-		 ctx->slot);
+	if (!removing)
+		drm_warn(&sdev->drm,
+			 "resetting the device: no acknowledgement of admin command %u of context %u\n",
+			 op, ctx->slot);
 	trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 2);
 	sidra_admin_give_up(sdev);
 	return -ESTALE;

@@ -95,7 +95,7 @@ static int sidra_store_copy_headers(struct sidra_device *sdev, u32 first, u32 co
 	guard(rwsem_read)(&sdev->reset_lock);
 	if (sdev->held)
 		return -EAGAIN;
-	if (sdev->stopped || sdev->link_gone)
+	if (sdev->stopped || sdev->link_gone || READ_ONCE(sdev->removing))
 		return -ENODEV;
 	guard(mutex)(&sdev->chip.admin_lock);
 	memset(sdev->chip.headers, 0, count * sizeof(*to));

@@ -15,14 +15,15 @@ enum answer { ACK, REFUSED, BUSY, SILENCE, ONES, ZEROS };
 enum level { COMMAND, CONTEXT, DEVICE };
 
 /*
- * The chip's answers to admin commands, and whether it becomes ready after a reset. The expected
- * result: what the driver has reset (@level), and whether it considers the link lost (@gone).
+ * The chip's answers to admin commands, whether it becomes ready after a reset, and whether the
+ * device is being removed. The expected result: what the driver has reset (@level), and whether it
+ * considers the link lost (@gone).
  */
 struct scene {
 	const char *name;
 	u32 op;
 	enum answer command, resume, context;
-	bool never_ready;
+	bool never_ready, removing;
 	enum level level;
 	bool gone;
 };
@@ -197,6 +198,15 @@ static const struct scene scenes[] = {
 	  .never_ready = true,
 	  .level = DEVICE,
 	  .gone = true },
+	{ .name = "acknowledged in a removal",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .removing = true,
+	  .level = COMMAND },
+	{ .name = "silence in a removal",
+	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
+	  .command = SILENCE,
+	  .removing = true,
+	  .level = DEVICE },
 };
 
 static void name_scene(const struct scene *scene, char *name)
@@ -206,10 +216,16 @@ static void name_scene(const struct scene *scene, char *name)
 
 KUNIT_ARRAY_PARAM(scene, scenes, name_scene);
 
+/* For the suite: each command without an answer takes this long. */
+#define TIMEOUT_MS	200
+/* For a removal, which does not wait for it: no machine is that slow. */
+#define LONG_TIMEOUT_MS	60000
+
 static void chip_quiesce_ends(struct kunit *test)
 {
 	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
 	const struct scene *scene = test->param_value;
+	unsigned long begin = jiffies;
 	struct sidra_device *sdev;
 	struct task_struct *thread;
 
@@ -221,6 +237,8 @@ static void chip_quiesce_ends(struct kunit *test)
 	chip->innocent = add_context(test, sdev, INNOCENT);
 	if (scene->never_ready)
 		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
+	sdev->removing = scene->removing;
+	sidra_admin_timeout_ms = scene->removing ? LONG_TIMEOUT_MS : TIMEOUT_MS;
 	thread = start_chip(test, chip);
 
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
@@ -234,7 +252,13 @@ static void chip_quiesce_ends(struct kunit *test)
 		sidra_recover(sdev);
 	}
 	kthread_stop(thread);
+	sidra_admin_timeout_ms = TIMEOUT_MS;
 
+	if (scene->removing) {
+		KUNIT_EXPECT_LT(test, jiffies - begin, msecs_to_jiffies(LONG_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ_MSG(test, chip->op_count, 1,
+				    "the removal resets the device, so no context is reset before");
+	}
 	KUNIT_EXPECT_EQ(test, chip->ctx->lost, scene->level != COMMAND);
 	KUNIT_EXPECT_EQ(test, chip->innocent->lost, scene->level == DEVICE);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), scene->level == DEVICE);
@@ -269,6 +293,9 @@ static void chip_admin_gives_up(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO,
 				    "no command reaches a device that is isolated");
 		KUNIT_EXPECT_EQ(test, sidra_recover(sdev), 0);
+		sidra_admin_hurry(sdev);
+		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -ENODEV,
+				    "nor one that is being removed");
 	}
 	kthread_stop(thread);
 	KUNIT_EXPECT_TRUE(test, chip->fake->command & PCI_COMMAND_MASTER);
@@ -314,7 +341,7 @@ static unsigned int usual_timeout_ms;
 static int recovery_suite_init(struct kunit_suite *suite)
 {
 	usual_timeout_ms = sidra_admin_timeout_ms;
-	sidra_admin_timeout_ms = 200;	/* each command without an answer takes this long */
+	sidra_admin_timeout_ms = TIMEOUT_MS;
 	return 0;
 }
 

@@ -17,6 +17,9 @@ static void store_headers_of_a_stopped_chip_are_refused(struct kunit *test)
 	sdev->link_gone = true;
 	KUNIT_EXPECT_EQ(test, sidra_store_headers(sdev, &header), -ENODEV);
 	sdev->link_gone = false;
+	sdev->removing = true;
+	KUNIT_EXPECT_EQ(test, sidra_store_headers(sdev, &header), -ENODEV);
+	sdev->removing = false;
 	sdev->stopped = true;
 	KUNIT_EXPECT_EQ(test, sidra_store_headers(sdev, &header), -ENODEV);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "no command was given");

@@ -14,8 +14,10 @@
 #include <map>
 #include <optional>
 
+#include "attribute_waiters.h"
 #include "page_waiters.h"
 #include "ring.h"
+#include "stuck_call.h"
 #include "users.h"
 
 namespace sidra::test {
@@ -343,8 +345,9 @@ TEST_F(Figures, LocksUnderLoad) {
     munmap(page, SIDRA_PAGE_SIZE);
 }
 
-// Threads in every wait that the driver has: WAIT, syncobjs, DMA buffers, missing pages; and what is signalled without
-// a thread: eventfds, sync_files, commands of io_uring.
+// Threads in every wait that the driver has: WAIT, syncobjs, DMA buffers, missing pages, a command that the chip does
+// not acknowledge, the channel of commands behind it, attributes that the chip or its firmware has to tell; and what is
+// signalled without a thread: eventfds, sync_files, commands of io_uring.
 TEST_F(Figures, UnbindWithWaiters) {
     std::vector<double> ms;
     for (int round = 0; round < rounds(5, 20); round++) {
@@ -357,7 +360,7 @@ TEST_F(Figures, UnbindWithWaiters) {
             const Context context(node);
             const Buffer buffer(context, SIDRA_PAGE_SIZE);
             Queue parked(context, SIDRA_QUEUE_USER);
-            const Queue kernel(context, SIDRA_QUEUE_KERNEL);
+            const Queue kernel(context, SIDRA_QUEUE_KERNEL), destroyed(context, SIDRA_QUEUE_KERNEL);
             Ring ring;
             ASSERT_GE(ring.fd, 0);
             PageWaiters page_waiters(context, pages);
@@ -376,6 +379,16 @@ TEST_F(Figures, UnbindWithWaiters) {
             ring.add(node.fd, SIDRA_URING_WAIT_VALUE, parked, 1, 1)->len = parked.epoch();
             ring.add(node.fd, SIDRA_URING_SUBMIT, kernel, 0, 2, &packet);
             EXPECT_EQ(ring.enter(), 2);
+            // Last: who needs the channel of commands waits behind it.
+            StuckCall stuck;
+            Caller behind("QUEUE_DESTROY", [&] {
+                sidra_ioctl_queue a{context.handle, destroyed.create.queue, 0, 0};
+                return ioctl(node.fd, SIDRA_IOCTL_QUEUE_DESTROY, &a);
+            });
+            EXPECT_TRUE(stays_asleep([&] { return behind.state() == 'D'; }));
+            FirmwareWaiters firmware_waiters;
+            AttributeWaiter reader(kClass + "crossbars");
+            EXPECT_TRUE(stays_asleep([&] { return reader.sleeps(); }));
 
             const uint64_t begin = in_ms(0);
             EXPECT_TRUE(card.unbind());
@@ -389,6 +402,10 @@ TEST_F(Figures, UnbindWithWaiters) {
             const auto results = ring.reap(2);
             EXPECT_EQ(results.at(1), -ENODEV);
             EXPECT_EQ(results.at(2), -ENODEV);
+            stuck.expect_removed();
+            EXPECT_EQ(behind.result(), 0);
+            reader.expect_removed();
+            firmware_waiters.expect_removed();
             close(event);
         }
         knob("stall", 0);

@@ -16,20 +16,28 @@
 
 namespace sidra::test {
 
-// How a task that is in an ioctl sleeps: S (interruptible), D (not so), or another state. 0: it is not in an ioctl.
-inline char sleep_in_ioctl(const std::string& task) {
+// How a task that is in this system call sleeps: S (interruptible), D (not so), or another state. 0: it is not in it.
+inline char sleep_in_call(const std::string& task, long wanted = SYS_ioctl) {
     long number = 0;
     std::string line;
     std::getline(std::ifstream("/proc/" + task + "/stat") >> std::ws, line);
     const size_t state = line.rfind(") ");
-    const bool inside = std::ifstream("/proc/" + task + "/syscall") >> number && number == SYS_ioctl;
+    const bool inside = std::ifstream("/proc/" + task + "/syscall") >> number && number == wanted;
     return inside && state != std::string::npos ? line[state + 2] : '\0';
+}
+
+// Whether something sleeps at last, and for longer than it would for memory.
+template <class Sleeps>
+bool stays_asleep(const Sleeps& sleeps) {
+    int times = 0;
+    return eventually([&] { return (times = sleeps() ? times + 1 : 0) == 20; });
 }
 
 // A thread in one system call, which returns when its wait is over or on a signal.
 class Caller {
    public:
-    Caller(std::string its_name, std::function<int()> call) : name(std::move(its_name)) {
+    Caller(std::string its_name, std::function<int()> call, long number = SYS_ioctl)
+        : name(std::move(its_name)), number_(number) {
         const struct sigaction interrupts = interrupting();
         EXPECT_EQ(sigaction(SIGUSR1, &interrupts, nullptr), 0);
         thread_ = std::thread([this, call = std::move(call)] {
@@ -45,7 +53,9 @@ class Caller {
     // The thread sleeps in the call, interruptibly. Before that it may also sleep for a page or a lock,
     // uninterruptibly: a call that meets the removal before its wait returns at once.
     bool sleeps() const { return state() == 'S'; }
-    char state() const { return done_ || task_ == 0 ? '\0' : sleep_in_ioctl("self/task/" + std::to_string(task_)); }
+    char state() const {
+        return done_ || task_ == 0 ? '\0' : sleep_in_call("self/task/" + std::to_string(task_), number_);
+    }
     bool done() const { return done_; }
     // The result once it is done: 0 or -errno.
     int result() {
@@ -71,6 +81,7 @@ class Caller {
         action.sa_handler = [](int) {};
         return action;
     }
+    const long number_;
     std::atomic<int> task_{0};
     std::atomic<bool> done_{false};
     int result_ = 0;

@@ -3,19 +3,12 @@
 // waits.
 #include <sys/wait.h>
 
-#include "fence_waiters.h"
+#include "stuck_call.h"
 
 namespace sidra::test {
 namespace {
 
 using Lock = NodeTest;
-
-// Whether something sleeps at last, and for longer than it would for memory.
-template <class Sleeps>
-bool stays_asleep(const Sleeps& sleeps) {
-    int times = 0;
-    return eventually([&] { return (times = sleeps() ? times + 1 : 0) == 20; });
-}
 
 // A process in one call. It shares its open file with this one: it does not have to close it when it is killed.
 class Process {
@@ -33,7 +26,7 @@ class Process {
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    bool waits() const { return sleep_in_ioctl(std::to_string(pid_)) == 'D'; }
+    bool waits() const { return sleep_in_call(std::to_string(pid_)) == 'D'; }
     void kill() const { EXPECT_EQ(::kill(pid_, SIGKILL), 0) << name; }
     // It has ended; not before everybody who was killed is gone from the kernel.
     bool ends() { return reaped_ = reaped_ || waitpid(pid_, &status_, WNOHANG) == pid_; }
@@ -45,46 +38,6 @@ class Process {
     const pid_t pid_;
     int status_ = 0;
     bool reaped_ = false;
-};
-
-// A call that waits for the chip, which does not acknowledge that a buffer is unbound before end(), or the driver's
-// patience ends: what comes to an end before this call did not wait for it. So the order counts, not the time.
-class StuckCall {
-   public:
-    // Its neighbour may have been lost before.
-    explicit StuckCall(bool loses = false)
-        : lost_(loses && lose_neighbour()), holder_("BUFFER_UNBIND", [this] {
-              sidra_ioctl_buffer_unbind unbind{context.vm, unused_.handle, unused_.va};
-              return node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
-          }) {
-        EXPECT_TRUE(stays_asleep([&] { return holder_.state() == 'D'; }));
-    }
-    ~StuckCall() { end(); }
-    bool ended() const { return holder_.done(); }
-    void end() {
-        EXPECT_TRUE(knob("no-quiesce-ack", 0));
-        EXPECT_EQ(holder_.result(), 0);
-        EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
-    }
-
-    const Node node;
-    const Context context{node}, neighbour{node, context.vm};
-
-   private:
-    bool lose_neighbour() const {
-        sidra_ioctl_device_reset reset{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
-        sidra_ioctl_context recover{context.handle, 0};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
-        return true;
-    }
-    // The driver is more patient than any machine is slow.
-    const Parameter patient_{"admin_timeout_ms", "60000"};
-    const Buffer unused_{context, SIDRA_PAGE_SIZE};
-    const Queue queue_{neighbour, SIDRA_QUEUE_USER};
-    const bool lost_;
-    const bool armed_ = knob("no-quiesce-ack", 1);
-    Caller holder_;
 };
 
 // What needs no answer of the chip goes on, in other contexts of any process.

@@ -4,7 +4,9 @@
 
 #include <thread>
 
+#include "attribute_waiters.h"
 #include "page_waiters.h"
+#include "stuck_call.h"
 #include "watchers.h"
 
 namespace sidra::test {
@@ -203,6 +205,38 @@ TEST_P(Removal, WhileTheyWaitForPages) {
         waiters.expect_wait(-ENODEV);
     }
     ASSERT_TRUE(way.in(card, slot));
+}
+
+// Nor does a call that waits for a chip that does not acknowledge a command, nor who waits behind it, nor readers and
+// writers of attributes, who wait for the chip or for its firmware.
+TEST_P(Removal, WhileTheyWaitForTheChip) {
+    const Way& way = GetParam();
+    for (int round = 0; round < rounds(1, 10); round++) {
+        const Card card;
+        ASSERT_TRUE(card.known());
+        const Slot slot(card);
+        {
+            const Node node;
+            const Context context(node);
+            const Buffer buffer(context, SIDRA_PAGE_SIZE);
+            StuckCall stuck;
+            Caller behind("BUFFER_UNBIND behind it", [&] {
+                sidra_ioctl_buffer_unbind unbind{context.vm, buffer.handle, buffer.va};
+                return node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind);
+            });
+            EXPECT_TRUE(stays_asleep([&] { return behind.state() == 'D'; }));
+            FirmwareWaiters firmware_waiters;
+            AttributeWaiter reader(kClass + "crossbars");
+            EXPECT_TRUE(stays_asleep([&] { return reader.sleeps(); }));
+            EXPECT_TRUE(way.out(card, slot));
+            EXPECT_TRUE(stuck.patient()) << "it waited until the driver gave up the command";
+            stuck.expect_removed();
+            EXPECT_EQ(behind.result(), 0);
+            reader.expect_removed();
+            firmware_waiters.expect_removed();
+        }
+        ASSERT_TRUE(way.in(card, slot));
+    }
 }
 
 // Reads of all that the kernel shows of the card, also through open files.
