@@ -336,7 +336,11 @@ static struct sidra_bo *sidra_bo_create_private(struct drm_device *drm, u64 size
 	return bo;
 }
 
-/* The exporter has revoked it: without bindings, its pages can be unmapped. */
+/*
+ * The exporter has revoked it: without bindings, its pages can be unmapped. Who binds it holds the
+ * lock of an address space, and either sees under it that the buffer is revoked, or has ended when
+ * this takes that lock. An address space that is created meanwhile is bound to by the former only.
+ */
 static void sidra_bo_drop_work(struct work_struct *work)
 {
 	struct sidra_bo *bo = container_of(work, struct sidra_bo, drop_work);
@@ -346,11 +350,9 @@ static void sidra_bo_drop_work(struct work_struct *work)
 
 	mutex_lock(&bo->dma_lock);	/* its import has come to its end */
 	mutex_unlock(&bo->dma_lock);
-	/* Exclusively, so that nobody binds it meanwhile */
-	scoped_guard(rwsem_write, &sdev->reset_lock) {
+	scoped_guard(rwsem_read, &sdev->reset_lock)
 		sidra_vm_drop_buffer(&sdev->vms, obj);
-		sidra_bo_unmap(sdev, bo);
-	}
+	sidra_bo_unmap(sdev, bo);
 	drm_gem_object_put(obj);
 	drm_dev_put(drm);
 }
@@ -650,7 +652,9 @@ static int sidra_bo_bind(struct sidra_vm *vm, struct sidra_bo *bo, u32 handle, u
 	u64 va;
 	int ret;
 
-	if (!bo->sgt && bo->kind != SIDRA_BO_LOCAL)
+	lockdep_assert_held(&vm->lock);
+	/* First: the mapping may be undone meanwhile, see sidra_bo_drop_work() */
+	if (READ_ONCE(bo->revoked) || (!bo->sgt && bo->kind != SIDRA_BO_LOCAL))
 		return -ENODEV;
 	if (vm->binding_count == SIDRA_BINDINGS_MAX)
 		return -ENOSPC;

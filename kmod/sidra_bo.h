@@ -38,8 +38,8 @@ enum sidra_bo_kind {
  * @part: of a local buffer: its pages of L3
  * @user: of a local buffer: who is charged for them
  * @exported: of a local buffer: its dma-buf, or NULL; protected by sidra_peers.lock
- * @revoked: of a local buffer, and of a peer's: nobody may map it any more; protected by the
- *           reservation of the dma-buf
+ * @revoked: of a local buffer, and of a peer's: nobody may map or bind it any more; set under the
+ *           reservation of the dma-buf, also read under sidra_vm.lock alone
  * @drop_work: of a peer's buffer: drops its bindings and its mapping
  * @pinned: of a user buffer: its pinned pages
  * @mm: of a user buffer: the address space that the pinned pages are charged to

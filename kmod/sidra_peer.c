@@ -176,7 +176,7 @@ void sidra_peers_revoke(struct sidra_device *sdev)
 		/* A dma-buf that is in this list is released after it has left it. */
 		list_for_each_entry(bo, &peers->exports, link) {
 			dma_resv_lock(bo->exported->resv, NULL);
-			bo->revoked = true;
+			WRITE_ONCE(bo->revoked, true);
 			dma_buf_invalidate_mappings(bo->exported);
 			dma_resv_unlock(bo->exported->resv);
 		}
@@ -220,7 +220,7 @@ static void sidra_peer_moved(struct dma_buf_attachment *attach)
 	dma_resv_assert_held(attach->dmabuf->resv);
 	if (bo->revoked || !kref_get_unless_zero(&bo->base.base.refcount))
 		return;
-	bo->revoked = true;
+	WRITE_ONCE(bo->revoked, true);	/* before the work looks for its bindings */
 	drm_dev_get(bo->base.base.dev);
 	queue_work(drop_queue, &bo->drop_work);
 }

@@ -28,9 +28,29 @@ static void bo_without_pages_is_not_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host_funcs.mmap(&bo->base.base, vma), -EINVAL);
 }
 
+/* Its mapping is about to be undone, and nobody looks for its bindings any more. */
+static void bo_that_was_revoked_is_not_bound(struct kunit *test)
+{
+	struct sidra_vm *vm = kunit_kzalloc(test, sizeof(*vm), GFP_KERNEL);
+	struct sidra_bo *bo = kunit_kzalloc(test, sizeof(*bo), GFP_KERNEL);
+	struct sg_table sgt = {};
+	u64 address;
+
+	KUNIT_ASSERT_TRUE(test, vm && bo);
+	mutex_init(&vm->lock);
+	vm->binding_count = SIDRA_BINDINGS_MAX;
+	bo->kind = SIDRA_BO_PEER;
+	bo->sgt = &sgt;
+	guard(mutex)(&vm->lock);
+	KUNIT_EXPECT_EQ(test, sidra_bo_bind(vm, bo, 1, SIDRA_PTE_READ, 0, &address), -ENOSPC);
+	bo->revoked = true;
+	KUNIT_EXPECT_EQ(test, sidra_bo_bind(vm, bo, 1, SIDRA_PTE_READ, 0, &address), -ENODEV);
+}
+
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_maps_nothing_for_an_unplugged_device),
 	KUNIT_CASE(bo_without_pages_is_not_mapped),
+	KUNIT_CASE(bo_that_was_revoked_is_not_bound),
 	{}
 };
 

@@ -3,8 +3,8 @@
 // one, and one has L3 of the other.
 #include <thread>
 
-#include "fences.h"
 #include "peer.h"
+#include "stuck_call.h"
 
 namespace sidra::test {
 namespace {
@@ -151,6 +151,26 @@ TEST_F(TwoCards, RemovalTakesBackWhatTheOtherHas) {
     lent.local.words[0] = 10;
     ASSERT_EQ(lent.run({copy(lent.host.va, lent.va, 8)}), 0);
     EXPECT_EQ(lent.host.words[0], 10u);
+}
+
+// The other card drops its bindings beside its calls, also while one of these waits for the chip.
+TEST_F(TwoCards, RemovalHoldsUpNoCallOfTheOther) {
+    const Card card;
+    ASSERT_TRUE(card.known());
+    const Lent lent;
+    {
+        StuckCall stuck(false, 1);
+        Caller removal(
+            "unbind", [&] { return card.unbind() ? 0 : -1; }, SYS_write);
+        EXPECT_TRUE(stays_asleep([&] { return removal.state() == 'D'; }));
+        EXPECT_EQ(state_of(lent.its_context), SIDRA_CONTEXT_OK);
+        EXPECT_FALSE(stuck.ended()) << "this call waited for the other one";
+        EXPECT_FALSE(removal.done()) << "the binding was dropped, and the chip may still use it";
+        stuck.end();
+        EXPECT_EQ(removal.result(), 0);
+    }
+    EXPECT_EQ(lent.run({copy(lent.host.va, lent.va, 8)}), -EIO) << "it is bound no longer";
+    ASSERT_TRUE(card.bind());
 }
 
 TEST_F(TwoCards, RemovalOfTheImporterGivesItBack) {
