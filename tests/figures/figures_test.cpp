@@ -50,11 +50,13 @@ struct Shared {
 constexpr int kClients = 3;
 constexpr uid_t kFirstUser = 64'101;
 
-// One client: an ordinary user who holds as much of everything as a user may, and asks for more.
+// One client: an ordinary user who holds as much of everything as a user may, and asks for more. Data needs a name, so
+// some clients hold one name less: data alone is the reason why they may not have another one.
 class Client {
    public:
-    explicit Client(int number) : number_(number) {
-        for (uint32_t i = 0; i < kNames; i++) EXPECT_EQ(named_[i].publish(name(i).c_str(), 0600), 0);
+    explicit Client(int number) : number_(number), names_(number % 2 == 0 ? kNames : kNames - 1) {
+        for (uint32_t i = 0; i < names_; i++)
+            EXPECT_EQ(named_[i].publish(name(i).c_str(), 0600, i == 0 ? kData : 0), 0);
         const auto until_refused = [](auto call) {
             int error = 0;
             for (int i = 0; i < 4096 && error == 0; i++) error = call();
@@ -65,9 +67,13 @@ class Client {
         until_refused([this] { return create_weights(); });
         until_refused([this] { return create_local_buffer(); });
         EXPECT_EQ(publish_one_more(), -EDQUOT);
+        const auto held = query_device<sidra_query_limits>(node_, SIDRA_QUERY_LIMITS);
+        EXPECT_EQ(held.names, names_);
+        EXPECT_EQ(held.names_max, kNames);
+        EXPECT_EQ(held.data, held.data_max);
     }
     ~Client() {
-        for (uint32_t i = 0; i < kNames; i++) {
+        for (uint32_t i = 0; i < names_; i++) {
             const std::string its_name = name(i);
             sidra_ioctl_weights_unlink a{reinterpret_cast<uintptr_t>(its_name.c_str()), 0, SIDRA_OWNER_CALLER};
             EXPECT_EQ(node_.call(SIDRA_IOCTL_WEIGHTS_UNLINK, a), 0);
@@ -87,7 +93,7 @@ class Client {
 
     static constexpr unsigned kKinds = 5;
     static constexpr uint32_t kNames = 2;
-    static constexpr uint64_t kContexts = 5, kQueues = 5, kXbars = 5, kLocal = 64 * SIDRA_PAGE_SIZE;
+    static constexpr uint64_t kContexts = 5, kQueues = 5, kXbars = 5, kLocal = 64 * SIDRA_PAGE_SIZE, kData = 4096;
 
    private:
     std::string name(uint32_t i) const { return "flood-" + std::to_string(number_) + "-" + std::to_string(i); }
@@ -116,9 +122,10 @@ class Client {
         sidra_ioctl_buffer_create a{SIDRA_PAGE_SIZE, SIDRA_BUFFER_LOCAL, 0, 0};
         return node_.call(SIDRA_IOCTL_BUFFER_CREATE, a);
     }
-    int publish_one_more() const { return named_[kNames].publish(name(kNames).c_str(), 0600); }
+    int publish_one_more() const { return named_[kNames].publish(name(kNames).c_str(), 0600, 1); }
 
     const int number_;
+    const uint32_t names_;
     Node node_;
     const Programmed named_[kNames + 1]{Programmed(node_), Programmed(node_), Programmed(node_)};
 };
@@ -181,8 +188,9 @@ TEST_F(Figures, VictimOfAFlood) {
     ASSERT_EQ(geteuid(), 0u) << "only root can become somebody else";
     ASSERT_GE(sysconf(_SC_NPROCESSORS_ONLN), 2);
     const Limit contexts("contexts", Client::kContexts), queues("queues", Client::kQueues),
-        names("names", Client::kNames), xbars("crossbars", Client::kXbars), local("l3", Client::kLocal);
-    ASSERT_TRUE(contexts.good && queues.good && names.good && xbars.good && local.good);
+        names("names", Client::kNames), xbars("crossbars", Client::kXbars), local("l3", Client::kLocal),
+        data("data", Client::kData);
+    ASSERT_TRUE(contexts.good && queues.good && names.good && xbars.good && local.good && data.good);
     struct stat before {};
     ASSERT_EQ(stat(node_path().c_str(), &before), 0);
     ASSERT_EQ(chmod(node_path().c_str(), 0666), 0);
