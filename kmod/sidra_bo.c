@@ -612,11 +612,29 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return ret;
 }
 
+/*
+ * Closing a handle cannot fail: waits before that until nobody has the locks that it takes, or a
+ * fatal signal comes. Others may take them in between, and sidra_bo_close() waits for these.
+ */
+static int sidra_bo_await_close(struct sidra_file *sfile, const struct drm_gem_object *obj)
+{
+	CLASS(sidra_lock, locked)(sfile->sdev, NULL);
+	return locked.error ?: sidra_vm_await_drop(sfile->sdev, &sfile->vms, obj);
+}
+
 int sidra_buffer_close_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_buffer_close *args = data;
+	struct drm_gem_object *obj;
 	int ret = sidra_check_zero(file, args->flags);
 
+	if (ret)
+		return ret;
+	obj = drm_gem_object_lookup(file, args->handle);
+	if (!obj)
+		return sidra_refuse(file, args->handle, -ENOENT);
+	ret = sidra_bo_await_close(file->driver_priv, obj);
+	drm_gem_object_put(obj);
 	if (ret)
 		return ret;
 	if (drm_gem_handle_delete(file, args->handle))

@@ -98,6 +98,42 @@ int sidra_vm_await_turn(struct sidra_vm *vm)
 	return held.error ?: sidra_admin_await_turn(vm->sdev);
 }
 
+/* Whether the chip has to acknowledge that the buffer is unbound. */
+static bool sidra_vm_uses_buffer(struct sidra_vm *vm, const struct drm_gem_object *obj)
+{
+	struct sidra_binding *binding;
+	unsigned long page;
+
+	lockdep_assert_held(&vm->lock);
+	if (list_empty(&vm->ctxs))
+		return false;
+	xa_for_each(&vm->bindings, page, binding) {
+		cond_resched();
+		if (binding->obj == obj)
+			return true;
+	}
+	return false;
+}
+
+int sidra_vm_await_drop(struct sidra_device *sdev, struct xarray *vms,
+			const struct drm_gem_object *obj)
+{
+	struct sidra_vm *vm = NULL;
+	unsigned long index = 0;
+	bool used = false;
+	int ret = 0;
+
+	while (!ret && (vm = sidra_vm_next(vms, vm, &index))) {
+		CLASS(sidra_mutex, held)(&vm->lock);
+		ret = held.error;
+		used = used || (!ret && sidra_vm_uses_buffer(vm, obj));
+	}
+	sidra_vm_put(vm);
+	if (ret || !used)
+		return ret;
+	return sidra_admin_await_turn(sdev);
+}
+
 static void sidra_vm_destroy(struct sidra_vm *vm)
 {
 	lockdep_assert_held(&vm->lock);

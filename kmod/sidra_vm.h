@@ -138,6 +138,13 @@ void sidra_vm_drop_buffer(struct xarray *vms, const struct drm_gem_object *obj);
  */
 int sidra_vm_await_turn(struct sidra_vm *vm);
 
+/*
+ * The same before sidra_vm_drop_buffer(): waits for each address space in turn, and for the channel
+ * of commands if the chip uses the buffer.
+ */
+int sidra_vm_await_drop(struct sidra_device *sdev, struct xarray *vms,
+			const struct drm_gem_object *obj);
+
 /* Destroys all address spaces of the device, or of a file. No context uses them any more. */
 void sidra_vm_destroy_device(struct sidra_device *sdev);
 void sidra_vm_destroy_file(struct sidra_file *sfile);

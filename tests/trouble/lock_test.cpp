@@ -60,6 +60,9 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
     const Context context(node);
     const Buffer buffer(context, SIDRA_PAGE_SIZE);
     const Queue queue(context, SIDRA_QUEUE_KERNEL);
+    const Node closing;
+    const Context its_context(closing);
+    const Buffer closed(its_context, SIDRA_PAGE_SIZE);
     // Each has a context of its own, so that it waits for what they share.
     const Context spared(node), creating(node), publishing(node), opening(node), reporting(node);
     const auto weights = [](const Context& in) {
@@ -82,9 +85,14 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
         add("CONTEXT_CREATE", holder.node, SIDRA_IOCTL_CONTEXT_CREATE,
             sidra_ioctl_context_create{holder.context.vm, 0, 0, 0, 0});
         add("QUEUE_CREATE", holder.node, SIDRA_IOCTL_QUEUE_CREATE, create);
+        sidra_ioctl_buffer_create unbound{SIDRA_PAGE_SIZE, 0, 0, 0};
+        ASSERT_EQ(holder.node.call(SIDRA_IOCTL_BUFFER_CREATE, unbound), 0);
+        add("BUFFER_CLOSE", holder.node, SIDRA_IOCTL_BUFFER_CLOSE, sidra_ioctl_buffer_close{unbound.handle, 0});
         // For the channel of commands
         add("BUFFER_UNBIND", node, SIDRA_IOCTL_BUFFER_UNBIND,
             sidra_ioctl_buffer_unbind{context.vm, buffer.handle, buffer.va});
+        add("BUFFER_CLOSE of what is bound", closing, SIDRA_IOCTL_BUFFER_CLOSE,
+            sidra_ioctl_buffer_close{closed.handle, 0});
         add("QUEUE_DESTROY", node, SIDRA_IOCTL_QUEUE_DESTROY,
             sidra_ioctl_queue{context.handle, queue.create.queue, 0, 0});
         add("CONTEXT_DESTROY", node, SIDRA_IOCTL_CONTEXT_DESTROY, sidra_ioctl_context{spared.handle, 0});
@@ -118,6 +126,8 @@ TEST_F(Lock, WhoWaitsForItCanBeKilled) {
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
     EXPECT_EQ(state_of(spared), SIDRA_CONTEXT_OK);
     EXPECT_EQ(queue.submit({nop()}), 0) << "no killed call was carried out";
+    sidra_ioctl_buffer_unbind unbind{its_context.vm, closed.handle, closed.va};
+    EXPECT_EQ(closing.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "it is still open";
 }
 
 TEST_F(Lock, WhoRecoversCanBeKilled) {
