@@ -645,8 +645,8 @@ static int sidra_submit_read_point(struct drm_file *file, const struct sidra_ioc
 
 	if (ret == -EFAULT)
 		return sidra_refusal_note(file, name, array, ret);
-	if (ret)
-		return ret;
+	if (ret)	/* its end, which the driver does not know, is not zero */
+		return sidra_refuse(file, args->point_stride, ret);
 	if (point->pad)
 		return sidra_refusal_note_element(file, name, i, "pad", point->pad, -EINVAL);
 	return 0;

@@ -159,8 +159,8 @@ static int sidra_wait_read_item(struct drm_file *file, const struct sidra_ioctl_
 
 	if (ret == -EFAULT)
 		return sidra_refuse(file, args->items, ret);
-	if (ret)
-		return ret;
+	if (ret)	/* its end, which the driver does not know, is not zero */
+		return sidra_refuse(file, args->stride, ret);
 	if (item->pad)
 		return sidra_refusal_note_element(file, "items", i, "pad", item->pad, -EINVAL);
 	if (!item->epoch)

@@ -226,7 +226,8 @@ static u32 *sidra_weights_read_wanted(const struct sidra_device *sdev, struct dr
 	if (!ret)
 		return wanted;
 	kvfree(wanted);
-	return ERR_PTR(ret == -EFAULT ? sidra_refuse(file, args->xbar_ids, ret) : ret);
+	return ERR_PTR(ret == -EFAULT ? sidra_refuse(file, args->xbar_ids, ret) :
+					sidra_refuse(file, args->xbar_stride, ret));
 }
 
 /* ---- Calls ---- */
@@ -335,7 +336,8 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return ret;
 }
 
-static int sidra_weights_take_named(struct sidra_ctx *ctx, u32 owner, const char *name, u32 rights,
+static int sidra_weights_take_named(struct sidra_ctx *ctx, struct drm_file *file, u32 owner,
+				    const char *name, const struct sidra_ioctl_weights_open *args,
 				    struct sidra_object **object, void **kept, u64 *size)
 {
 	const struct sidra_nvm_user user = sidra_weights_caller();
@@ -343,7 +345,12 @@ static int sidra_weights_take_named(struct sidra_ctx *ctx, u32 owner, const char
 
 	CLASS(sidra_call, call)(ctx->sdev, &ctx->lock);
 	ret = call.error ?: sidra_ctx_usable(ctx);
-	return ret ?: sidra_store_open(ctx->sdev, owner, name, rights, &user, object, kept, size);
+	if (ret)
+		return ret;
+	ret = sidra_store_open(ctx->sdev, owner, name, args->rights, &user, object, kept, size);
+	if (ret == -ENOENT)
+		return sidra_refuse(file, args->name, ret);
+	return ret == -EACCES ? sidra_refuse(file, args->rights, ret) : ret;
 }
 
 int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -374,7 +381,7 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return sidra_refuse(file, args->context, -ENOENT);
-	ret = sidra_weights_take_named(ctx, owner, name, args->rights, &object, &kept, &size);
+	ret = sidra_weights_take_named(ctx, file, owner, name, args, &object, &kept, &size);
 	if (ret)
 		return ret;
 	shape = *object;
@@ -408,8 +415,12 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 		return ret;
 
 	CLASS(sidra_call, call)(sdev, NULL);
-	return call.error ?:
-		sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
+	if (call.error)
+		return call.error;
+	ret = sidra_store_unlink(sdev, owner, name, args->flags & SIDRA_UNLINK_EVICT, &user);
+	if (ret == -ENOENT)
+		return sidra_refuse(file, args->name, ret);
+	return ret == -EACCES ? sidra_refuse(file, args->owner, ret) : ret;
 }
 
 int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)

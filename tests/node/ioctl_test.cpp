@@ -463,7 +463,7 @@ class Ioctl : public NodeTest {
              },
              {WHOLE(Open, flags), WHOLE(Open, pad)},
              {WRONG(Open, context, kNobody, -ENOENT), WRONG(Open, rights, 0, -EINVAL), WRONG(Open, rights, 8, -EINVAL),
-              WRONG(Open, name, kNowhere, -EFAULT), WRONG_FOR(Open, owner, ~1u, -ENOENT, "")}},
+              WRONG(Open, name, kNowhere, -EFAULT), WRONG_FOR(Open, owner, ~1u, -ENOENT, "name")}},
             {"WEIGHTS_UNLINK",
              SIDRA_IOCTL_WEIGHTS_UNLINK,
              -ENOENT,
@@ -471,7 +471,7 @@ class Ioctl : public NodeTest {
                  return bytes_of(Unlink{address("ioctl-test-nobody"), 0, SIDRA_OWNER_CALLER});
              },
              {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT)},
-             {WRONG(Unlink, name, kNowhere, -EFAULT), WRONG_FOR(Unlink, owner, ~1u, -ENOENT, "")}},
+             {WRONG(Unlink, name, kNowhere, -EFAULT), WRONG_FOR(Unlink, owner, ~1u, -ENOENT, "name")}},
             {"WEIGHTS_DESTROY",
              SIDRA_IOCTL_WEIGHTS_DESTROY,
              0,
@@ -936,6 +936,7 @@ TEST_F(Ioctl, WeightsTakeTheWantedCrossbarsOrNone) {
     newer.xbar_ids += sizeof *wide;
     newer.xbars = 1;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, newer), -E2BIG);
+    EXPECT_EQ(blamed(SIDRA_IOCTL_WEIGHTS_CREATE, -E2BIG), "xbar_stride");
     newer.xbar_ids = 8;
     newer.xbars = 1;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, newer), -EFAULT);
@@ -959,6 +960,7 @@ TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), 0);
     newer.tail = 1;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -E2BIG);
+    EXPECT_EQ(blamed(SIDRA_IOCTL_WAIT, -E2BIG), "stride");
     wait.stride = SIDRA_STRIDE_MAX + 8;
     EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
     wait.stride = sizeof newer;
@@ -1030,6 +1032,7 @@ TEST_F(Ioctl, PointsAreAnArrayWithAStride) {
     submit.in_count = 1;
     submit.point_stride = sizeof newer;
     EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -E2BIG) << "this driver does not know the tail";
+    EXPECT_EQ(blamed(SIDRA_IOCTL_SUBMIT, -E2BIG), "point_stride");
     newer.tail = 0;
     EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -ENOENT) << "no such syncobj";
     submit.in_points = kNowhere;

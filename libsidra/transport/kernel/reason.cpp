@@ -154,6 +154,8 @@ bool may_name_an_argument(int error) {
 std::string reason_of_refusal(unsigned long request, int error, const sidra_query_refusal& refusal) {
     if (refusal.call != _IOC_NR(request) || refusal.error != static_cast<uint32_t>(-error)) return {};
     const std::string_view name(refusal.name, strnlen(refusal.name, sizeof refusal.name));
+    // The value is where the name is stored, and who made the call says what it is.
+    if (name == "name" && error == -ENOENT) return "the driver finds no such name";
     return fmt::format("the driver refuses {} {}", name, argument_text(refusal.value));
 }
 
