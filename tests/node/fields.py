@@ -16,15 +16,9 @@ ANY = {
     "sidra_ioctl_arm.value": "a point of a timeline",
     "sidra_ioctl_submit.limit_ns": "a duration",
     "sidra_ioctl_weights_create.xbars": "only counts with xbar_ids",
-    "sidra_ioctl_weights_publish.data": "only counts with data_size",
     "sidra_ioctl_weights_publish.hash": "the caller's own",
-    "sidra_ioctl_weights_open.data": "only counts with data_size, if there is an object",
-    "sidra_ioctl_weights_open.data_size": "the room for an answer",
     "sidra_ioctl_weights_share.data": "only counts with data_size",
-    "sidra_ioctl_weights_import.data": "only counts with data_size, if there is an object",
-    "sidra_ioctl_weights_import.data_size": "the room for an answer",
     "sidra_ioctl_weights_query.xbars": "only counts with xbar_ids",
-    "sidra_ioctl_weights_list.entries": "only counts if there is an object",
     "sidra_ioctl_weights_list.cursor": "behind the last object there is none",
 }
 
