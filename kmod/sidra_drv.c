@@ -124,6 +124,7 @@ static int sidra_drv_init_software(struct sidra_device *sdev)
 	INIT_LIST_HEAD(&sdev->bos);
 	sidra_limits_init(&sdev->limits);
 	init_waitqueue_head(&sdev->held_wait);
+	sidra_vectors_init(sdev);
 	sidra_watch_init(sdev);
 	sidra_recovery_init(sdev);
 	sidra_events_init(sdev);

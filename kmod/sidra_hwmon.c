@@ -138,27 +138,34 @@ static const struct hwmon_chip_info chip_info = {
 };
 
 /* hwmon has no frequency sensors, so these use the attribute names of other accelerators. */
-static ssize_t freq1_input_show(struct device *dev, struct device_attribute *attr, char *text)
+static ssize_t sidra_hwmon_freq1_input_show(struct device *dev, struct device_attribute *attr,
+					    char *text)
 {
 	struct sidra_telemetry page;
 	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_POWER, &page);
 
 	return ret ?: sysfs_emit(text, "%llu\n", (u64)le32_to_cpu(page.clock_khz) * HZ_PER_KHZ);
 }
-static DEVICE_ATTR_RO(freq1_input);
 
-static ssize_t freq1_label_show(struct device *dev, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_hwmon_freq1_input =
+	__ATTR(freq1_input, 0444, sidra_hwmon_freq1_input_show, NULL);
+
+static ssize_t sidra_hwmon_freq1_label_show(struct device *dev, struct device_attribute *attr,
+					    char *text)
 {
 	return sysfs_emit(text, "clock\n");
 }
-static DEVICE_ATTR_RO(freq1_label);
+
+static struct device_attribute sidra_hwmon_freq1_label =
+	__ATTR(freq1_label, 0444, sidra_hwmon_freq1_label_show, NULL);
 
 /*
  * The power limit is an attribute of our own as well. Since 6.18 the hwmon core serialises all
  * accesses to its own attributes, and a writer of the limit waits for the firmware: readers of the
  * other attributes would have to wait, too.
  */
-static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr, char *text)
+static ssize_t sidra_hwmon_power1_cap_show(struct device *dev, struct device_attribute *attr,
+					   char *text)
 {
 	struct sidra_telemetry page;
 	int ret = sidra_hwmon_read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_LIMITS, &page);
@@ -169,8 +176,8 @@ static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr
 }
 
 /* 0 restores the chip's own limit. */
-static ssize_t power1_cap_store(struct device *dev, struct device_attribute *attr, const char *text,
-				size_t count)
+static ssize_t sidra_hwmon_power1_cap_store(struct device *dev, struct device_attribute *attr,
+					    const char *text, size_t count)
 {
 	struct sidra_device *sdev = dev_get_drvdata(dev);
 	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_POWER_LIMIT),
@@ -192,12 +199,14 @@ static ssize_t power1_cap_store(struct device *dev, struct device_attribute *att
 	sidra_telemetry_renew(sdev);
 	return ret ?: count;
 }
-static DEVICE_ATTR_RW(power1_cap);
+
+static struct device_attribute sidra_hwmon_power1_cap =
+	__ATTR(power1_cap, 0644, sidra_hwmon_power1_cap_show, sidra_hwmon_power1_cap_store);
 
 static struct attribute *hwmon_attrs[] = {
-	&dev_attr_freq1_input.attr,
-	&dev_attr_freq1_label.attr,
-	&dev_attr_power1_cap.attr,
+	&sidra_hwmon_freq1_input.attr,
+	&sidra_hwmon_freq1_label.attr,
+	&sidra_hwmon_power1_cap.attr,
 	NULL
 };
 
@@ -205,7 +214,7 @@ static umode_t sidra_hwmon_attr_is_visible(struct kobject *kobj, struct attribut
 {
 	struct sidra_device *sdev = dev_get_drvdata(kobj_to_dev(kobj));
 
-	return attr == &dev_attr_power1_cap.attr && !sdev->mailbox.memory ? 0444 : attr->mode;
+	return attr == &sidra_hwmon_power1_cap.attr && !sdev->mailbox.memory ? 0444 : attr->mode;
 }
 
 static const struct attribute_group hwmon_group = {

@@ -411,7 +411,6 @@ int sidra_irq_init(struct sidra_device *sdev)
 	unsigned int i;
 	int ret;
 
-	sidra_vectors_init(sdev);
 	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);
 	if (ret < 0)
 		return dev_err_probe(&sdev->pdev->dev, ret, "no MSI-X vectors\n");

@@ -148,7 +148,7 @@ static inline bool sidra_timeline_stopped(const struct sidra_timeline *timeline)
 	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
 }
 
-/* The part of sidra_irq_init() that needs no hardware; KUnit tests call it, too. */
+/* First, before queues can have one: needs no hardware. */
 void sidra_vectors_init(struct sidra_device *sdev);
 /*
  * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before

@@ -60,7 +60,8 @@ static const char *sidra_manage_name_of_slot(u32 slot)
 	return "?";
 }
 
-static ssize_t firmware_slots_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_manage_firmware_slots_show(struct device *node, struct device_attribute *attr,
+						char *text)
 {
 	struct sidra_slots slots;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.slots, &slots);
@@ -72,11 +73,14 @@ static ssize_t firmware_slots_show(struct device *node, struct device_attribute 
 			   sidra_manage_name_of_slot(slots.trial), slots.starts, slots.lowest,
 			   sidra_manage_name_of_slot(slots.failed));
 }
-static DEVICE_ATTR_RO(firmware_slots);
+
+static struct device_attribute sidra_manage_firmware_slots =
+	__ATTR(firmware_slots, 0444, sidra_manage_firmware_slots_show, NULL);
 
 /* "1" selects the image of the other slot for the next reset. */
-static ssize_t firmware_activate_store(struct device *node, struct device_attribute *attr,
-				       const char *text, size_t count)
+static ssize_t sidra_manage_firmware_activate_store(struct device *node,
+						    struct device_attribute *attr, const char *text,
+						    size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	bool wanted;
@@ -97,7 +101,9 @@ static ssize_t firmware_activate_store(struct device *node, struct device_attrib
 		 sidra_manage_name_of_slot(slot));
 	return count;
 }
-static DEVICE_ATTR_WO(firmware_activate);
+
+static struct device_attribute sidra_manage_firmware_activate =
+	__ATTR(firmware_activate, 0200, NULL, sidra_manage_firmware_activate_store);
 
 /* ---- Log ---- */
 
@@ -126,13 +132,15 @@ ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, siz
 	return sidra_query_read(&sdev->manage.log, to, offset, count);
 }
 
-static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj,
-				 sidra_bin_const struct bin_attribute *attr, char *to,
-				 loff_t offset, size_t count)
+static ssize_t sidra_manage_firmware_log_read(struct file *filp, struct kobject *kobj,
+					      sidra_bin_const struct bin_attribute *attr, char *to,
+					      loff_t offset, size_t count)
 {
 	return sidra_manage_log(sidra_of_node(kobj_to_dev(kobj)), to, offset, count);
 }
-static BIN_ATTR_ADMIN_RO(firmware_log, 0);
+
+static sidra_bin_const struct bin_attribute sidra_manage_firmware_log =
+	__BIN_ATTR(firmware_log, 0400, sidra_manage_firmware_log_read, NULL, 0);
 
 /* ---- Clock ---- */
 
@@ -165,7 +173,8 @@ static int sidra_manage_ask_clock(struct sidra_device *sdev, void *answer)
 	return sizeof(*clock);
 }
 
-static ssize_t clock_level_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_manage_clock_level_show(struct device *node, struct device_attribute *attr,
+					     char *text)
 {
 	struct clock clock;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.clock, &clock);
@@ -173,8 +182,8 @@ static ssize_t clock_level_show(struct device *node, struct device_attribute *at
 	return ret ?: sysfs_emit(text, "%u\n", clock.highest);
 }
 
-static ssize_t clock_level_store(struct device *node, struct device_attribute *attr,
-				 const char *text, size_t count)
+static ssize_t sidra_manage_clock_level_store(struct device *node, struct device_attribute *attr,
+					      const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	struct sidra_mailbox_msg msg = { .opcode = cpu_to_le16(SIDRA_MAILBOX_DVFS),
@@ -191,9 +200,12 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 	sidra_telemetry_renew(sdev);
 	return ret ?: count;
 }
-static DEVICE_ATTR_RW(clock_level);
 
-static ssize_t clock_khz_levels_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_manage_clock_level =
+	__ATTR(clock_level, 0644, sidra_manage_clock_level_show, sidra_manage_clock_level_store);
+
+static ssize_t sidra_manage_clock_khz_levels_show(struct device *node,
+						  struct device_attribute *attr, char *text)
 {
 	struct clock clock;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.clock, &clock);
@@ -207,7 +219,9 @@ static ssize_t clock_khz_levels_show(struct device *node, struct device_attribut
 				    level + 1 < clock.levels ? ' ' : '\n');
 	return at;
 }
-static DEVICE_ATTR_RO(clock_khz_levels);
+
+static struct device_attribute sidra_manage_clock_khz_levels =
+	__ATTR(clock_khz_levels, 0444, sidra_manage_clock_khz_levels_show, NULL);
 
 /* ---- Campaigns ---- */
 
@@ -236,7 +250,8 @@ static const char *sidra_manage_name_of_state(u32 state)
 	return state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
-static ssize_t campaign_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_manage_campaign_show(struct device *node, struct device_attribute *attr,
+					  char *text)
 {
 	struct campaign campaign;
 	int ret = sidra_query_get(&sidra_of_node(node)->manage.campaign, &campaign);
@@ -291,8 +306,8 @@ static int sidra_manage_parse_campaign(struct sidra_device *sdev, const char *te
 	return 0;
 }
 
-static ssize_t campaign_store(struct device *node, struct device_attribute *attr, const char *text,
-			      size_t count)
+static ssize_t sidra_manage_campaign_store(struct device *node, struct device_attribute *attr,
+					   const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	struct sidra_mailbox_msg msg = {};
@@ -301,21 +316,23 @@ static ssize_t campaign_store(struct device *node, struct device_attribute *attr
 	sidra_query_forget(&sdev->manage.campaign);
 	return ret ?: count;
 }
-static DEVICE_ATTR_RW(campaign);
+
+static struct device_attribute sidra_manage_campaign =
+	__ATTR(campaign, 0644, sidra_manage_campaign_show, sidra_manage_campaign_store);
 
 /* ---- Attribute group ---- */
 
 static struct attribute *attrs[] = {
-	&dev_attr_firmware_slots.attr,
-	&dev_attr_firmware_activate.attr,
-	&dev_attr_clock_level.attr,
-	&dev_attr_clock_khz_levels.attr,
-	&dev_attr_campaign.attr,
+	&sidra_manage_firmware_slots.attr,
+	&sidra_manage_firmware_activate.attr,
+	&sidra_manage_clock_level.attr,
+	&sidra_manage_clock_khz_levels.attr,
+	&sidra_manage_campaign.attr,
 	NULL
 };
 
 static sidra_bin_const struct bin_attribute *bin_attrs[] = {
-	&bin_attr_firmware_log,
+	&sidra_manage_firmware_log,
 	NULL
 };
 

@@ -16,71 +16,96 @@
 
 /* ---- Constant ---- */
 
-static ssize_t uuid_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_sysfs_uuid_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	return sysfs_emit(text, "%pUb\n", sidra_of_node(node)->chip.info.uuid);
 }
-static DEVICE_ATTR_RO(uuid);
 
-static ssize_t hw_version_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_uuid = __ATTR(uuid, 0444, sidra_sysfs_uuid_show, NULL);
+
+static ssize_t sidra_sysfs_hw_version_show(struct device *node, struct device_attribute *attr,
+					   char *text)
 {
 	u32 version = sidra_of_node(node)->chip.info.hw_version;
 
 	return sysfs_emit(text, "%u.%u\n", version >> 16, version & 0xffff);
 }
-static DEVICE_ATTR_RO(hw_version);
 
-static ssize_t driver_version_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_hw_version =
+	__ATTR(hw_version, 0444, sidra_sysfs_hw_version_show, NULL);
+
+static ssize_t sidra_sysfs_driver_version_show(struct device *node, struct device_attribute *attr,
+					       char *text)
 {
 	return sysfs_emit(text, "%u.%u\n", SIDRA_DRIVER_VERSION >> 16,
 			  SIDRA_DRIVER_VERSION & 0xffff);
 }
-static DEVICE_ATTR_RO(driver_version);
 
-static ssize_t features_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_driver_version =
+	__ATTR(driver_version, 0444, sidra_sysfs_driver_version_show, NULL);
+
+static ssize_t sidra_sysfs_features_show(struct device *node, struct device_attribute *attr,
+					 char *text)
 {
 	return sysfs_emit(text, "%#llx\n", sidra_of_node(node)->chip.info.features);
 }
-static DEVICE_ATTR_RO(features);
 
-static ssize_t geometry_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_features =
+	__ATTR(features, 0444, sidra_sysfs_features_show, NULL);
+
+static ssize_t sidra_sysfs_geometry_show(struct device *node, struct device_attribute *attr,
+					 char *text)
 {
 	const struct sidra_info *info = &sidra_of_node(node)->chip.info;
 
 	return sysfs_emit(text, "%u %u %u\n", info->clusters, info->cus_per_cluster,
 			  info->xbars_per_cu);
 }
-static DEVICE_ATTR_RO(geometry);
 
-static ssize_t l3_size_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_geometry =
+	__ATTR(geometry, 0444, sidra_sysfs_geometry_show, NULL);
+
+static ssize_t sidra_sysfs_l3_size_show(struct device *node, struct device_attribute *attr,
+					char *text)
 {
 	return sysfs_emit(text, "%llu\n", sidra_of_node(node)->l3.size);
 }
-static DEVICE_ATTR_RO(l3_size);
 
-static ssize_t nvm_size_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_l3_size =
+	__ATTR(l3_size, 0444, sidra_sysfs_l3_size_show, NULL);
+
+static ssize_t sidra_sysfs_nvm_size_show(struct device *node, struct device_attribute *attr,
+					 char *text)
 {
 	return sysfs_emit(text, "%llu\n", sidra_of_node(node)->chip.info.nvm_size);
 }
-static DEVICE_ATTR_RO(nvm_size);
+
+static struct device_attribute sidra_sysfs_nvm_size =
+	__ATTR(nvm_size, 0444, sidra_sysfs_nvm_size_show, NULL);
 
 /* ---- State of the driver ---- */
 
-static ssize_t l3_free_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_sysfs_l3_free_show(struct device *node, struct device_attribute *attr,
+					char *text)
 {
 	return sysfs_emit(text, "%llu\n", sidra_l3_free_bytes(sidra_of_node(node)));
 }
-static DEVICE_ATTR_RO(l3_free);
 
-static ssize_t resets_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_l3_free =
+	__ATTR(l3_free, 0444, sidra_sysfs_l3_free_show, NULL);
+
+static ssize_t sidra_sysfs_resets_show(struct device *node, struct device_attribute *attr,
+				       char *text)
 {
 	return sysfs_emit(text, "%lld\n",
 			  atomic64_read(&sidra_of_node(node)->counters.device_resets));
 }
-static DEVICE_ATTR_RO(resets);
+
+static struct device_attribute sidra_sysfs_resets =
+	__ATTR(resets, 0444, sidra_sysfs_resets_show, NULL);
 
 /* Processes that have the device open, in the reader's PID name space; as many as fit on a page. */
-static ssize_t pids_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_sysfs_pids_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct drm_device *drm = &sidra_of_node(node)->drm;
 	struct drm_file *file;
@@ -97,20 +122,24 @@ static ssize_t pids_show(struct device *node, struct device_attribute *attr, cha
 	}
 	return at;
 }
-static DEVICE_ATTR_RO(pids);
 
-static ssize_t firmware_version_show(struct device *node, struct device_attribute *attr, char *text)
+static struct device_attribute sidra_sysfs_pids = __ATTR(pids, 0444, sidra_sysfs_pids_show, NULL);
+
+static ssize_t sidra_sysfs_firmware_version_show(struct device *node, struct device_attribute *attr,
+						 char *text)
 {
 	u32 version = READ_ONCE(sidra_of_node(node)->firmware.version);
 
 	return version ? sysfs_emit(text, "%s\n", sidra_version_text(version).text) :
 			 sysfs_emit(text, "none\n");
 }
-static DEVICE_ATTR_RO(firmware_version);
+
+static struct device_attribute sidra_sysfs_firmware_version =
+	__ATTR(firmware_version, 0444, sidra_sysfs_firmware_version_show, NULL);
 
 /* "1" sends the image that request_firmware() finds. */
-static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr,
-				     const char *text, size_t count)
+static ssize_t sidra_sysfs_firmware_update_store(struct device *node, struct device_attribute *attr,
+						 const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
 	bool wanted;
@@ -125,22 +154,27 @@ static ssize_t firmware_update_store(struct device *node, struct device_attribut
 	sidra_query_forget(&sdev->manage.slots);
 	return ret ?: count;
 }
-static DEVICE_ATTR_WO(firmware_update);
+
+static struct device_attribute sidra_sysfs_firmware_update =
+	__ATTR(firmware_update, 0200, NULL, sidra_sysfs_firmware_update_store);
 
 /* ---- State of the chip ---- */
 
-static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
+static ssize_t sidra_sysfs_generation_show(struct device *node, struct device_attribute *attr,
+					   char *text)
 {
 	u32 generation = 0;
 	int ret = sidra_generation_read(sidra_of_node(node), &generation);
 
 	return ret ?: sysfs_emit(text, "%u\n", generation);
 }
-static DEVICE_ATTR_RO(generation);
 
-static ssize_t telemetry_read(struct file *filp, struct kobject *kobj,
-			      sidra_bin_const struct bin_attribute *attr, char *to, loff_t offset,
-			      size_t count)
+static struct device_attribute sidra_sysfs_generation =
+	__ATTR(generation, 0444, sidra_sysfs_generation_show, NULL);
+
+static ssize_t sidra_sysfs_telemetry_read(struct file *filp, struct kobject *kobj,
+					  sidra_bin_const struct bin_attribute *attr, char *to,
+					  loff_t offset, size_t count)
 {
 	/* The opener's capability */
 	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);
@@ -153,43 +187,48 @@ static ssize_t telemetry_read(struct file *filp, struct kobject *kobj,
 	sidra_alarms_note(sdev, &page);
 	return memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
 }
-static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));
+
+static sidra_bin_const struct bin_attribute sidra_sysfs_telemetry =
+	__BIN_ATTR(telemetry, 0444, sidra_sysfs_telemetry_read, NULL,
+		   sizeof(struct sidra_telemetry));
 
 static int sidra_sysfs_ask_crossbars(struct sidra_device *sdev, void *answer)
 {
 	return sidra_store_headers(sdev, answer);
 }
 
-static ssize_t crossbars_read(struct file *filp, struct kobject *kobj,
-			      sidra_bin_const struct bin_attribute *attr, char *to, loff_t offset,
-			      size_t count)
+static ssize_t sidra_sysfs_crossbars_read(struct file *filp, struct kobject *kobj,
+					  sidra_bin_const struct bin_attribute *attr, char *to,
+					  loff_t offset, size_t count)
 {
 	return sidra_query_read(&sidra_of_node(kobj_to_dev(kobj))->crossbars, to, offset, count);
 }
-static BIN_ATTR_RO(crossbars, 0);
+
+static sidra_bin_const struct bin_attribute sidra_sysfs_crossbars =
+	__BIN_ATTR(crossbars, 0444, sidra_sysfs_crossbars_read, NULL, 0);
 
 /* ---- Attribute groups ---- */
 
 static struct attribute *attrs[] = {
-	&dev_attr_uuid.attr,
-	&dev_attr_hw_version.attr,
-	&dev_attr_driver_version.attr,
-	&dev_attr_features.attr,
-	&dev_attr_geometry.attr,
-	&dev_attr_l3_size.attr,
-	&dev_attr_nvm_size.attr,
-	&dev_attr_l3_free.attr,
-	&dev_attr_resets.attr,
-	&dev_attr_pids.attr,
-	&dev_attr_firmware_version.attr,
-	&dev_attr_firmware_update.attr,
-	&dev_attr_generation.attr,
+	&sidra_sysfs_uuid.attr,
+	&sidra_sysfs_hw_version.attr,
+	&sidra_sysfs_driver_version.attr,
+	&sidra_sysfs_features.attr,
+	&sidra_sysfs_geometry.attr,
+	&sidra_sysfs_l3_size.attr,
+	&sidra_sysfs_nvm_size.attr,
+	&sidra_sysfs_l3_free.attr,
+	&sidra_sysfs_resets.attr,
+	&sidra_sysfs_pids.attr,
+	&sidra_sysfs_firmware_version.attr,
+	&sidra_sysfs_firmware_update.attr,
+	&sidra_sysfs_generation.attr,
 	NULL
 };
 
 static sidra_bin_const struct bin_attribute *bin_attrs[] = {
-	&bin_attr_telemetry,
-	&bin_attr_crossbars,
+	&sidra_sysfs_telemetry,
+	&sidra_sysfs_crossbars,
 	NULL
 };
 

@@ -23,7 +23,7 @@ struct shot {
 	struct shots *shots;
 };
 
-static void shoot(struct sidra_waiter *waiter)
+static void irq_shoot(struct sidra_waiter *waiter)
 {
 	struct shots *shots = container_of(waiter, struct shot, waiter)->shots;
 
@@ -31,8 +31,8 @@ static void shoot(struct sidra_waiter *waiter)
 		shots->values[shots->count++] = waiter->value;
 }
 
-static void init_timeline(struct kunit *test, struct sidra_device *sdev,
-			  struct sidra_timeline *timeline, u32 queue)
+static void irq_init_timeline(struct kunit *test, struct sidra_device *sdev,
+			      struct sidra_timeline *timeline, u32 queue)
 {
 	fake_timeline_init(sdev, timeline, 0, queue);
 	timeline->req_slots = kunit_kcalloc(test, SLOTS, sizeof(*timeline->req_slots), GFP_KERNEL);
@@ -44,25 +44,25 @@ static void init_timeline(struct kunit *test, struct sidra_device *sdev,
 	sidra_timeline_attach(sdev, timeline);
 }
 
-static void end_timer(void *timeline)
+static void irq_end_timer(void *timeline)
 {
 	hrtimer_cancel(&((struct sidra_timeline *)timeline)->patience);
 }
 
-static struct shots *start(struct kunit *test)
+static struct shots *irq_start(struct kunit *test)
 {
 	struct shots *shots = kunit_kzalloc(test, sizeof(*shots), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, shots);
 	shots->fake = fake_device(test);
 	shots->sdev = &shots->fake->sdev;
-	init_timeline(test, shots->sdev, &shots->timeline, 3);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_timer, &shots->timeline), 0);
+	irq_init_timeline(test, shots->sdev, &shots->timeline, 3);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, irq_end_timer, &shots->timeline), 0);
 	return shots;
 }
 
-static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra_timeline *timeline,
-			   u64 value, bool patient)
+static struct shot *irq_arm_at(struct kunit *test, struct shots *shots,
+			       struct sidra_timeline *timeline, u64 value, bool patient)
 {
 	struct shot *shot = kunit_kzalloc(test, sizeof(*shot), GFP_KERNEL);
 
@@ -72,18 +72,18 @@ static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra
 		.value = value,
 		.epoch = EPOCH,
 		.patient = patient,
-		.fire = shoot,
+		.fire = irq_shoot,
 	};
 	sidra_waiter_add(shots->sdev, timeline, &shot->waiter);
 	return shot;
 }
 
-static void interrupt(struct shots *shots)
+static void irq_interrupt(struct shots *shots)
 {
 	sidra_irq_queue_irq(0, &shots->sdev->vectors[1]);
 }
 
-static u64 programmed(struct shots *shots, const struct sidra_timeline *timeline)
+static u64 irq_programmed(struct shots *shots, const struct sidra_timeline *timeline)
 {
 	return readq(shots->sdev->chip.regs + SIDRA_ARM(timeline->slot, timeline->queue));
 }
@@ -91,59 +91,59 @@ static u64 programmed(struct shots *shots, const struct sidra_timeline *timeline
 static void irq_fires_in_order(struct kunit *test)
 {
 	static const u64 added[] = { 5, 3, 8, 3, 7 }, first[] = { 3, 3 }, all[] = { 3, 3, 5, 7, 8 };
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(added); i++)
-		arm_at(test, shots, &shots->timeline, added[i], false);
-	interrupt(shots);
+		irq_arm_at(test, shots, &shots->timeline, added[i], false);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
 	shots->timeline.state->timeline = cpu_to_le64(4);
-	interrupt(shots);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(first));
 	KUNIT_EXPECT_MEMEQ(test, shots->values, first, sizeof(first));
 	shots->timeline.state->timeline = cpu_to_le64(8);
-	interrupt(shots);
-	interrupt(shots);
+	irq_interrupt(shots);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(all));
 	KUNIT_EXPECT_MEMEQ(test, shots->values, all, sizeof(all));
 }
 
 static void irq_fires_at_once_what_is_reached(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 
 	shots->timeline.state->timeline = cpu_to_le64(4);
-	arm_at(test, shots, &shots->timeline, 4, false);
+	irq_arm_at(test, shots, &shots->timeline, 4, false);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
-	arm_at(test, shots, &shots->timeline, 5, false);
+	irq_arm_at(test, shots, &shots->timeline, 5, false);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	sidra_timeline_detach(shots->sdev, &shots->timeline);
 	KUNIT_EXPECT_EQ(test, shots->count, 2);
-	arm_at(test, shots, &shots->timeline, 6,
-	       false);	/* not attached: it must fire immediately */
+	/* Not attached: it must fire immediately */
+	irq_arm_at(test, shots, &shots->timeline, 6, false);
 	KUNIT_EXPECT_EQ(test, shots->count, 3);
 }
 
 static void irq_stop_fires_all(struct kunit *test)
 {
 	static const u32 states[] = { SIDRA_QUEUE_FAULTED, SIDRA_QUEUE_LOST };
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	unsigned int i, n;
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		shots->count = 0;
 		shots->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_RUNNING);
 		for (n = 0; n < 10; n++)
-			arm_at(test, shots, &shots->timeline, 100 + n, n % 2);
+			irq_arm_at(test, shots, &shots->timeline, 100 + n, n % 2);
 		shots->timeline.state->run_state = cpu_to_le32(states[i]);
-		interrupt(shots);
+		irq_interrupt(shots);
 		KUNIT_EXPECT_EQ(test, shots->count, 10);
 	}
 	/* Quiesced; it will be resumed */
 	shots->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_STOPPED);
-	arm_at(test, shots, &shots->timeline, 100, false);
-	interrupt(shots);
+	irq_arm_at(test, shots, &shots->timeline, 100, false);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 	sidra_timeline_wake(shots->sdev, &shots->timeline);
 	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "the point can still be reached");
@@ -154,7 +154,7 @@ static void irq_stop_fires_all(struct kunit *test)
 
 static void irq_programs_what_has_changed(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_device *sdev = shots->sdev;
 	const u32 count = 8;
 	/* Timers: not on the stack */
@@ -165,31 +165,31 @@ static void irq_programs_what_has_changed(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, others);
 	for (i = 0; i < count; i++) {
-		init_timeline(test, sdev, &others[i], 10 + i);
-		arm_at(test, shots, &others[i], 1, false);
+		irq_init_timeline(test, sdev, &others[i], 10 + i);
+		irq_arm_at(test, shots, &others[i], 1, false);
 	}
-	arm_at(test, shots, &shots->timeline, 5, false);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 5);
+	irq_arm_at(test, shots, &shots->timeline, 5, false);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 5);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), 9);
 	writes = fake_writes(sdev);
 
-	interrupt(shots);	/* of another queue on the same vector */
+	irq_interrupt(shots);	/* of another queue on the same vector */
 	sidra_irq_check_all(sdev);
-	arm_at(test, shots, &shots->timeline, 7, false);	/* behind the first one */
+	irq_arm_at(test, shots, &shots->timeline, 7, false);	/* behind the first one */
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed already");
-	first = arm_at(test, shots, &shots->timeline, 2, false);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 2);
+	first = irq_arm_at(test, shots, &shots->timeline, 2, false);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 2);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
 	KUNIT_EXPECT_TRUE(test, sidra_waiter_del(sdev, &shots->timeline, &first->waiter));
-	interrupt(shots);
-	interrupt(shots);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 5);
+	irq_interrupt(shots);
+	irq_interrupt(shots);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 5);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes,
 			    "once, and not for the deleted waiter");
 	shots->timeline.state->timeline = cpu_to_le64(5);
-	interrupt(shots);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 7);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 7);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
 	sidra_timeline_loaded(sdev, &shots->timeline);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "the chip must be armed again");
@@ -199,53 +199,53 @@ static void irq_programs_what_has_changed(struct kunit *test)
 
 static void irq_patience_is_shared_and_ends(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_device *sdev = shots->sdev;
 	u64 value, writes;
 
 	for (value = 1; value <= 40; value++)
-		arm_at(test, shots, &shots->timeline, value, true);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 1);
+		irq_arm_at(test, shots, &shots->timeline, value, true);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 1);
 	shots->timeline.state->timeline = cpu_to_le64(1);
-	interrupt(shots);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 1 + BATCH_MAX);
+	irq_interrupt(shots);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 1 + BATCH_MAX);
 	sidra_irq_end_patience(&shots->timeline.patience);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 2);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 2);
 	writes = fake_writes(sdev);
-	interrupt(shots);
+	irq_interrupt(shots);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes,
 			    "the chip stays armed for the same value");
-	arm_at(test, shots, &shots->timeline, 36, false);
+	irq_arm_at(test, shots, &shots->timeline, 36, false);
 	shots->timeline.state->timeline = cpu_to_le64(10);
-	interrupt(shots);
-	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->timeline), 36,
+	irq_interrupt(shots);
+	KUNIT_EXPECT_EQ_MSG(test, irq_programmed(shots, &shots->timeline), 36,
 			    "a batch ends at a waiter that is not patient");
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 }
 
 static void irq_chip_is_armed_for_requests_once(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_uring_req list[40];
 	u64 writes;
 	u32 i;
 
-	arm_at(test, shots, &shots->timeline, 1000, false);
+	irq_arm_at(test, shots, &shots->timeline, 1000, false);
 	for (i = 0; i < ARRAY_SIZE(list); i++) {
 		list[i].value = i + 1;
 		KUNIT_ASSERT_TRUE(test,
 				  sidra_uring_req_add(shots->sdev, &shots->timeline, &list[i]));
 	}
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 1000);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 1000);
 	sidra_uring_req_arm(shots->sdev, &shots->timeline);
-	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), BATCH_MAX);
+	KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), BATCH_MAX);
 	writes = fake_writes(shots->sdev);
 	sidra_uring_req_arm(shots->sdev, &shots->timeline);
 	KUNIT_EXPECT_EQ(test, fake_writes(shots->sdev), writes);
 	for (i = 0; i < ARRAY_SIZE(list); i++) {
 		if (i == BATCH_MAX) {
 			sidra_uring_req_arm(shots->sdev, &shots->timeline);
-			KUNIT_EXPECT_EQ(test, programmed(shots, &shots->timeline), 40);
+			KUNIT_EXPECT_EQ(test, irq_programmed(shots, &shots->timeline), 40);
 		}
 		KUNIT_EXPECT_TRUE(test, sidra_uring_req_del(&list[i]));
 		KUNIT_EXPECT_FALSE(test, sidra_uring_req_del(&list[i]));
@@ -255,7 +255,7 @@ static void irq_chip_is_armed_for_requests_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sidra_uring_req_add(shots->sdev, &shots->timeline, &list[0]));
 }
 
-static unsigned int waiting(const struct sidra_timeline *timeline)
+static unsigned int irq_waiting(const struct sidra_timeline *timeline)
 {
 	unsigned int count = 0;
 	struct rb_node *node;
@@ -271,16 +271,16 @@ static unsigned int waiting(const struct sidra_timeline *timeline)
  */
 static void irq_wakes_in_batches(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_vector *vector = &shots->sdev->vectors[1];
 	unsigned int i, found, left;
 
 	for (i = 0; i < 2 * FIRE_MAX + 1; i++)
-		arm_at(test, shots, &shots->timeline, 1 + i % 3, false);
+		irq_arm_at(test, shots, &shots->timeline, 1 + i % 3, false);
 	shots->timeline.state->timeline = cpu_to_le64(3);
 	scoped_guard(spinlock_irqsave, &vector->lock) {	/* recheck_work cannot run meanwhile */
 		found = sidra_irq_check_vector(vector, false);
-		left = waiting(&shots->timeline);
+		left = irq_waiting(&shots->timeline);
 	}
 	KUNIT_EXPECT_EQ(test, found, FOUND | LEFT);
 	KUNIT_EXPECT_EQ(test, left, FIRE_MAX + 1);
@@ -294,24 +294,24 @@ static void irq_wakes_in_batches(struct kunit *test)
 /* So do all queues of a vector together, and none of them keeps the others waiting. */
 static void irq_queues_share_a_batch(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_vector *vector = &shots->sdev->vectors[1];
 	struct sidra_timeline *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	unsigned int i, found[2], first[2], second[2];
 
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	init_timeline(test, shots->sdev, other, 10);
+	irq_init_timeline(test, shots->sdev, other, 10);
 	for (i = 0; i < FIRE_MAX + 10; i++) {
-		arm_at(test, shots, &shots->timeline, 1, false);
-		arm_at(test, shots, other, 1, false);
+		irq_arm_at(test, shots, &shots->timeline, 1, false);
+		irq_arm_at(test, shots, other, 1, false);
 	}
 	shots->timeline.state->timeline = cpu_to_le64(1);
 	other->state->timeline = cpu_to_le64(1);
 	scoped_guard(spinlock_irqsave, &vector->lock) {
 		for (i = 0; i < 2; i++) {
 			found[i] = sidra_irq_check_vector(vector, false);
-			first[i] = waiting(&shots->timeline);
-			second[i] = waiting(other);
+			first[i] = irq_waiting(&shots->timeline);
+			second[i] = irq_waiting(other);
 		}
 	}
 	KUNIT_EXPECT_EQ(test, found[0], FOUND | LEFT);
@@ -331,7 +331,7 @@ static void irq_queues_share_a_batch(struct kunit *test)
 
 static void irq_deletes_without_a_walk(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_vector *vector = &shots->sdev->vectors[1];
 	struct sidra_uring_req req = { .value = 1 };
 
@@ -351,24 +351,24 @@ static void irq_deletes_without_a_walk(struct kunit *test)
 /* sidra_waiter_take() must not remove waiters of another value, another kind or an ended epoch. */
 static void irq_takes_by_value(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct sidra_timeline *timeline = &shots->timeline;
 	struct sidra_uring_req list[] = { { .value = 3 }, { .value = 8 }, { .value = 9 } };
 	struct shot *wanted;
 	unsigned int i;
 
 	for (i = 0; i < 10; i++)
-		arm_at(test, shots, timeline, 5 + i % 2, i % 3);
-	wanted = arm_at(test, shots, timeline, 7, false);
-	KUNIT_EXPECT_PTR_EQ(test, sidra_waiter_take(shots->sdev, timeline, 7, shoot),
+		irq_arm_at(test, shots, timeline, 5 + i % 2, i % 3);
+	wanted = irq_arm_at(test, shots, timeline, 7, false);
+	KUNIT_EXPECT_PTR_EQ(test, sidra_waiter_take(shots->sdev, timeline, 7, irq_shoot),
 			    &wanted->waiter);
-	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 7, shoot));
+	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 7, irq_shoot));
 	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 5, NULL));
 	for (i = 0; i < 5; i++)
-		KUNIT_EXPECT_NOT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 5, shoot));
-	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 5, shoot));
+		KUNIT_EXPECT_NOT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 5, irq_shoot));
+	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 5, irq_shoot));
 	sidra_epochs_begin(&timeline->epochs, EPOCH + 1, 0);
-	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 6, shoot));
+	KUNIT_EXPECT_NULL(test, sidra_waiter_take(shots->sdev, timeline, 6, irq_shoot));
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
 	for (i = 0; i < ARRAY_SIZE(list); i++)
 		KUNIT_ASSERT_TRUE(test, sidra_uring_req_add(shots->sdev, timeline, &list[i]));
@@ -388,7 +388,7 @@ struct impatient {
 };
 
 /* Adds patient waiters while the timer's function is running. */
-static void arm_while_the_timer_ends(struct sidra_waiter *waiter)
+static void irq_arm_while_the_timer_ends(struct sidra_waiter *waiter)
 {
 	struct impatient *impatient = container_of(waiter, struct impatient, waiter);
 
@@ -398,16 +398,16 @@ static void arm_while_the_timer_ends(struct sidra_waiter *waiter)
 
 static void irq_timer_starts_while_it_ends(struct kunit *test)
 {
-	struct shots *shots = start(test);
+	struct shots *shots = irq_start(test);
 	struct impatient impatient = {
-		.waiter = { .value = 1, .epoch = EPOCH, .fire = arm_while_the_timer_ends },
+		.waiter = { .value = 1, .epoch = EPOCH, .fire = irq_arm_while_the_timer_ends },
 		.timeline = &shots->timeline,
 	};
 	unsigned int i;
 	u64 value;
 
 	for (value = 2; value <= 40; value++)
-		arm_at(test, shots, &shots->timeline, value, true);
+		irq_arm_at(test, shots, &shots->timeline, value, true);
 	sidra_waiter_add(shots->sdev, &shots->timeline, &impatient.waiter);
 	shots->timeline.programmed = 40;	/* as if the chip was armed for a batch */
 	shots->timeline.state->timeline = cpu_to_le64(1);
@@ -425,12 +425,12 @@ struct race {
 	atomic_t fired;
 };
 
-static void race_fire(struct sidra_waiter *waiter)
+static void irq_race_fire(struct sidra_waiter *waiter)
 {
 	atomic_inc(&container_of(waiter, struct race, waiter)->fired);
 }
 
-static int race_interrupts(void *data)
+static int irq_race_interrupts(void *data)
 {
 	struct shots *shots = data;
 
@@ -438,7 +438,7 @@ static int race_interrupts(void *data)
 		u64 next = sidra_timeline_value(&shots->timeline) + 1;
 
 		WRITE_ONCE(shots->timeline.state->timeline, cpu_to_le64(next));
-		interrupt(shots);
+		irq_interrupt(shots);
 		cond_resched();
 	}
 	return 0;
@@ -447,8 +447,8 @@ static int race_interrupts(void *data)
 /* Either the waiter is fired, or sidra_waiter_del() returns true, never both. */
 static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
 {
-	struct shots *shots = start(test);
-	struct task_struct *thread = kthread_run(race_interrupts, shots, "sidra-test");
+	struct shots *shots = irq_start(test);
+	struct task_struct *thread = kthread_run(irq_race_interrupts, shots, "sidra-test");
 	unsigned int round, deleted = 0, fired = 0, wrong = 0;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
@@ -457,7 +457,7 @@ static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
 			.waiter = {
 				.value = sidra_timeline_value(&shots->timeline) + 1 + round % 2,
 				.epoch = EPOCH,
-				.fire = race_fire,
+				.fire = irq_race_fire,
 			},
 		};
 		bool ours;

@@ -6,7 +6,7 @@
 #include "sidra_fake_firmware.h"
 
 /* Writes events into the reply ring, as the firmware does while there is room. */
-static void give_events(struct sidra_device *sdev, u32 count)
+static void mailbox_give_events(struct sidra_device *sdev, u32 count)
 {
 	void __iomem *index = sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_INDEX;
 
@@ -30,7 +30,7 @@ static void mailbox_makes_room_for_a_reply(struct kunit *test)
 	unsigned int round;
 
 	for (round = 1; round <= 3; round++) {
-		give_events(sdev, SIDRA_RING_ENTRIES);
+		mailbox_give_events(sdev, SIDRA_RING_ENTRIES);
 		scoped_guard(mutex, &sdev->mailbox.lock)
 			KUNIT_EXPECT_EQ(test, sidra_mailbox_settle(sdev), 0);
 		KUNIT_EXPECT_EQ(test, readl(sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_READ),

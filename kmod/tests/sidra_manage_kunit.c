@@ -35,8 +35,10 @@ static void manage_selects_no_slot_without_firmware(struct kunit *test)
 	struct sidra_device *sdev = &fake_device(test)->sdev;
 
 	sidra_manage_init(sdev);
-	KUNIT_EXPECT_EQ(test, firmware_activate_store(&sdev->node, NULL, "1", 1), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, firmware_activate_store(&sdev->node, NULL, "x", 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, sidra_manage_firmware_activate_store(&sdev->node, NULL, "1", 1),
+			-EAGAIN);
+	KUNIT_EXPECT_EQ(test, sidra_manage_firmware_activate_store(&sdev->node, NULL, "x", 1),
+			-EINVAL);
 	sidra_manage_end(sdev);
 }
 

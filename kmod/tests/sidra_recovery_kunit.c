@@ -38,7 +38,7 @@ struct chip {
 	bool dead;	/* it no longer answers */
 };
 
-static enum answer answer_to(const struct scene *scene, u32 op)
+static enum answer recovery_answer_to(const struct scene *scene, u32 op)
 {
 	if (op == SIDRA_ADMIN_RESET_CONTEXT)
 		return scene->context;
@@ -47,7 +47,7 @@ static enum answer answer_to(const struct scene *scene, u32 op)
 	return op == SIDRA_ADMIN_RESUME_CONTEXT ? ACK : scene->command;
 }
 
-static void answer(struct chip *chip, void __iomem *regs, u32 command)
+static void recovery_answer(struct chip *chip, void __iomem *regs, u32 command)
 {
 	const u32 tag = command & 0xffff0000;
 
@@ -55,7 +55,7 @@ static void answer(struct chip *chip, void __iomem *regs, u32 command)
 		return;
 	if (chip->op_count < ARRAY_SIZE(chip->ops))
 		chip->ops[chip->op_count++] = command & 0xff;
-	switch (answer_to(chip->scene, command & 0xff)) {
+	switch (recovery_answer_to(chip->scene, command & 0xff)) {
 	case ACK:
 		writel(tag | SIDRA_ADMIN_OK, regs + SIDRA_REG_ADMIN_STATUS);
 		break;
@@ -83,7 +83,7 @@ static void answer(struct chip *chip, void __iomem *regs, u32 command)
 	}
 }
 
-static int chip_thread(void *data)
+static int recovery_chip_thread(void *data)
 {
 	struct chip *chip = data;
 	void __iomem *regs = chip->fake->sdev.chip.regs;
@@ -97,7 +97,7 @@ static int chip_thread(void *data)
 		command = readl(regs + SIDRA_REG_ADMIN_CMD);
 		if (command) {
 			writel(0, regs + SIDRA_REG_ADMIN_CMD);
-			answer(chip, regs, command);
+			recovery_answer(chip, regs, command);
 		}
 		if (readl(regs + SIDRA_REG_RESET) == SIDRA_RESET_MAGIC) {
 			writel(0, regs + SIDRA_REG_RESET);
@@ -112,9 +112,9 @@ static int chip_thread(void *data)
  * Binds the chip's thread and the test to one CPU: if it is stalled, the driver's timeouts stall as
  * well as the answers.
  */
-static struct task_struct *start_chip(struct kunit *test, struct chip *chip)
+static struct task_struct *recovery_start_chip(struct kunit *test, struct chip *chip)
 {
-	struct task_struct *thread = kthread_create(chip_thread, chip, "sidra-test");
+	struct task_struct *thread = kthread_create(recovery_chip_thread, chip, "sidra-test");
 	int cpu = raw_smp_processor_id();
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
@@ -126,7 +126,8 @@ static struct task_struct *start_chip(struct kunit *test, struct chip *chip)
 	return thread;
 }
 
-static struct sidra_ctx *add_context(struct kunit *test, struct sidra_device *sdev, u32 slot)
+static struct sidra_ctx *recovery_add_context(struct kunit *test, struct sidra_device *sdev,
+					      u32 slot)
 {
 	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 
@@ -209,19 +210,19 @@ static const struct scene scenes[] = {
 	  .level = DEVICE },
 };
 
-static void name_scene(const struct scene *scene, char *name)
+static void recovery_name_scene(const struct scene *scene, char *name)
 {
 	strscpy(name, scene->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(scene, scenes, name_scene);
+KUNIT_ARRAY_PARAM(scene, scenes, recovery_name_scene);
 
 /* For the suite: each command without an answer takes this long. */
 #define TIMEOUT_MS	200
 /* For a removal, which does not wait for it: no machine is that slow. */
 #define LONG_TIMEOUT_MS	60000
 
-static void chip_quiesce_ends(struct kunit *test)
+static void recovery_ends_each_quiesce(struct kunit *test)
 {
 	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
 	const struct scene *scene = test->param_value;
@@ -233,13 +234,13 @@ static void chip_quiesce_ends(struct kunit *test)
 	chip->scene = scene;
 	chip->fake = fake_device(test);
 	sdev = &chip->fake->sdev;
-	chip->ctx = add_context(test, sdev, SLOT);
-	chip->innocent = add_context(test, sdev, INNOCENT);
+	chip->ctx = recovery_add_context(test, sdev, SLOT);
+	chip->innocent = recovery_add_context(test, sdev, INNOCENT);
 	if (scene->never_ready)
 		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
 	sdev->removing = scene->removing;
 	sidra_admin_timeout_ms = scene->removing ? LONG_TIMEOUT_MS : TIMEOUT_MS;
-	thread = start_chip(test, chip);
+	thread = recovery_start_chip(test, chip);
 
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		int ret = sidra_quiesce(chip->ctx, scene->op, 0, 0);
@@ -274,7 +275,7 @@ static void chip_quiesce_ends(struct kunit *test)
 }
 
 /* A command without a context: after a timeout the device is isolated, and then reset. */
-static void chip_admin_gives_up(struct kunit *test)
+static void recovery_follows_a_command_given_up(struct kunit *test)
 {
 	static const struct scene silent = { .command = SILENCE };
 	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
@@ -285,7 +286,7 @@ static void chip_admin_gives_up(struct kunit *test)
 	chip->scene = &silent;
 	chip->fake = fake_device(test);
 	sdev = &chip->fake->sdev;
-	thread = start_chip(test, chip);
+	thread = recovery_start_chip(test, chip);
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
 		KUNIT_EXPECT_EQ(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO);
 		KUNIT_EXPECT_TRUE(test, sdev->isolated);
@@ -306,7 +307,7 @@ static void chip_admin_gives_up(struct kunit *test)
 }
 
 /* Removal has stopped the device for good, after this recovery was requested. */
-static void chip_that_is_stopped_is_not_recovered(struct kunit *test)
+static void recovery_leaves_a_stopped_chip_alone(struct kunit *test)
 {
 	struct sidra_fake *fake = fake_device(test);
 	struct sidra_device *sdev = &fake->sdev;
@@ -320,11 +321,11 @@ static void chip_that_is_stopped_is_not_recovered(struct kunit *test)
 }
 
 /* Its watchdogs have failed jobs whose packets are still in the rings. */
-static void chip_isolated_in_a_suspend_returns_without_contexts(struct kunit *test)
+static void recovery_after_an_isolated_suspend_loses_contexts(struct kunit *test)
 {
 	struct sidra_fake *fake = fake_device(test);
 	struct sidra_device *sdev = &fake->sdev;
-	struct sidra_ctx *ctx = add_context(test, sdev, SLOT);
+	struct sidra_ctx *ctx = recovery_add_context(test, sdev, SLOT);
 
 	sidra_recovery_stop(sdev);
 	sdev->stopped = true;
@@ -351,10 +352,11 @@ static void recovery_suite_exit(struct kunit_suite *suite)
 }
 
 static struct kunit_case recovery_cases[] = {
-	KUNIT_CASE_PARAM_ATTR(chip_quiesce_ends, scene_gen_params, { .speed = KUNIT_SPEED_SLOW }),
-	KUNIT_CASE(chip_admin_gives_up),
-	KUNIT_CASE(chip_that_is_stopped_is_not_recovered),
-	KUNIT_CASE(chip_isolated_in_a_suspend_returns_without_contexts),
+	KUNIT_CASE_PARAM_ATTR(recovery_ends_each_quiesce, scene_gen_params,
+			      { .speed = KUNIT_SPEED_SLOW }),
+	KUNIT_CASE(recovery_follows_a_command_given_up),
+	KUNIT_CASE(recovery_leaves_a_stopped_chip_alone),
+	KUNIT_CASE(recovery_after_an_isolated_suspend_loses_contexts),
 	{}
 };
 

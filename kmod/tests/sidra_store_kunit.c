@@ -26,7 +26,7 @@ static void store_headers_of_a_stopped_chip_are_refused(struct kunit *test)
 }
 
 /* The store of a card with one crossbar, which goes away. */
-static struct sidra_store *fake_store(struct kunit *test, struct sidra_device *sdev)
+static struct sidra_store *store_fake(struct kunit *test, struct sidra_device *sdev)
 {
 	struct sidra_store *store = &sdev->store;
 
@@ -47,7 +47,7 @@ static struct sidra_store *fake_store(struct kunit *test, struct sidra_device *s
 static void store_load_fails_without_a_chip(struct kunit *test)
 {
 	struct sidra_device *sdev = &fake_device(test)->sdev;
-	struct sidra_store *store = fake_store(test, sdev);
+	struct sidra_store *store = store_fake(test, sdev);
 
 	store->nvm.next_uid = 2;	/* so there may be objects */
 	guard(rwsem_read)(&sdev->reset_lock);
@@ -90,7 +90,7 @@ static void store_that_was_half_read_ends(struct kunit *test)
 static void store_object_ends_without_a_chip(struct kunit *test)
 {
 	struct sidra_device *sdev = &fake_device(test)->sdev;
-	struct sidra_store *store = fake_store(test, sdev);
+	struct sidra_store *store = store_fake(test, sdev);
 	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
 	u32 *xbars = kzalloc(sizeof(*xbars), GFP_KERNEL);
 

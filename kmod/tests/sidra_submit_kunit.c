@@ -15,7 +15,7 @@ struct bench {
 	struct sidra_queue *queue;
 };
 
-static void end_queue(void *data)
+static void submit_end_queue(void *data)
 {
 	struct sidra_queue *queue = data;
 
@@ -26,7 +26,7 @@ static void end_queue(void *data)
 	rcu_barrier();	/* for the callbacks that free jobs */
 }
 
-static struct bench *start(struct kunit *test)
+static struct bench *submit_start(struct kunit *test)
 {
 	struct bench *bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
 	struct sidra_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
@@ -49,16 +49,16 @@ static struct bench *start(struct kunit *test)
 	sidra_epochs_init(&queue->timeline.epochs, 1);
 	sidra_submit_init(queue);
 	sidra_timeline_attach(bench->sdev, &queue->timeline);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_queue, queue), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, submit_end_queue, queue), 0);
 	return bench;
 }
 
-static u64 index_of(const struct bench *bench)
+static u64 submit_index_of(const struct bench *bench)
 {
 	return le64_to_cpu(*bench->queue->index);
 }
 
-static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job)
+static int submit_put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job)
 {
 	union sidra_cmd packets[2 * PLACES] = {};
 	u32 i, epoch;
@@ -72,7 +72,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 }
 
 /* Sets the timeline, as if the chip had retired the packets before it. */
-static void reach(struct bench *bench, u64 timeline)
+static void submit_reach(struct bench *bench, u64 timeline)
 {
 	bench->queue->timeline.state->timeline = cpu_to_le64(timeline);
 	sidra_timeline_loaded(bench->sdev, &bench->queue->timeline);
@@ -92,7 +92,7 @@ struct foreign_fence {
 	spinlock_t lock;	/* that of @base */
 };
 
-static struct dma_fence *foreign_fence(struct kunit *test)
+static struct dma_fence *submit_foreign_fence(struct kunit *test)
 {
 	struct foreign_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 
@@ -105,7 +105,7 @@ static struct dma_fence *foreign_fence(struct kunit *test)
 }
 
 /* Not inlined, as fake_device(). */
-static noinline struct sidra_job *new_job(struct kunit *test)
+static noinline struct sidra_job *submit_new_job(struct kunit *test)
 {
 	struct sidra_job *job = kzalloc(struct_size(job, deps, 1), GFP_KERNEL);
 
@@ -122,29 +122,29 @@ static noinline struct sidra_job *new_job(struct kunit *test)
 static struct sidra_job *submit_after(struct kunit *test, struct bench *bench,
 				      struct dma_fence *dep, u32 count, u32 cookie)
 {
-	struct sidra_job *job = new_job(test);
+	struct sidra_job *job = submit_new_job(test);
 
 	if (dep)
 		sidra_submit_add_dep(job, dep);
 	scoped_guard(mutex, &bench->queue->fence_lock) {
 		sidra_submit_start_fence(bench->queue, job, false);
 		sidra_submit_wait_for_deps(job);
-		KUNIT_ASSERT_EQ(test, put(bench, count, cookie, job), 0);
+		KUNIT_ASSERT_EQ(test, submit_put(bench, count, cookie, job), 0);
 	}
 	return job;
 }
 
 static void submit_wraps(struct kunit *test)
 {
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	u64 at;
 
-	KUNIT_EXPECT_EQ(test, put(bench, 5, 100, NULL), 0);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 5);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 5, 100, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 5);
 	KUNIT_EXPECT_EQ(test, readl(bench->sdev->chip.regs + SIDRA_DOORBELL(1, 2)), 1);
-	reach(bench, 5);
-	KUNIT_EXPECT_EQ(test, put(bench, 6, 105, NULL), 0);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 11);
+	submit_reach(bench, 5);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 6, 105, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 11);
 	for (at = 3; at < 11; at++)
 		KUNIT_EXPECT_EQ(test, le32_to_cpu(bench->queue->ring[at % PLACES].hdr.cookie),
 				100 + at);
@@ -152,43 +152,43 @@ static void submit_wraps(struct kunit *test)
 
 static void submit_is_full_exactly(struct kunit *test)
 {
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 
-	KUNIT_EXPECT_EQ(test, put(bench, PLACES + 1, 0, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, put(bench, PLACES, 0, NULL), 0);
-	KUNIT_EXPECT_EQ(test, put(bench, 1, 99, NULL), -EBUSY);
-	reach(bench, 3);
-	KUNIT_EXPECT_EQ(test, put(bench, 4, 99, NULL), -EBUSY);
-	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), PLACES, "all or nothing");
+	KUNIT_EXPECT_EQ(test, submit_put(bench, PLACES + 1, 0, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, PLACES, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 99, NULL), -EBUSY);
+	submit_reach(bench, 3);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 4, 99, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ_MSG(test, submit_index_of(bench), PLACES, "all or nothing");
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(bench->queue->ring[0].hdr.cookie), 0);
-	KUNIT_EXPECT_EQ(test, put(bench, 3, 8, NULL), 0);
-	KUNIT_EXPECT_EQ(test, index_of(bench), PLACES + 3);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 3, 8, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), PLACES + 3);
 	bench->queue->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
-	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -EIO);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), -EIO);
 	bench->queue->destroyed = true;
-	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -ENOENT);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), -ENOENT);
 }
 
 static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 {
-	struct bench *bench = start(test);
-	struct dma_fence *dep = foreign_fence(test);
+	struct bench *bench = submit_start(test);
+	struct dma_fence *dep = submit_foreign_fence(test);
 	struct sidra_job *job;
 
-	KUNIT_EXPECT_EQ(test, put(bench, 2, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 2, 0, NULL), 0);
 	job = submit_after(test, bench, dma_fence_get(dep), 3, 2);
-	KUNIT_EXPECT_EQ(test, put(bench, 1, 5, NULL), 0);
-	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), 2,
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 5, NULL), 0);
+	KUNIT_EXPECT_EQ_MSG(test, submit_index_of(bench), 2,
 			    "neither the job nor the packets behind it are published");
-	reach(bench, 2);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 2);
+	submit_reach(bench, 2);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 2);
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 6);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 6);
 	KUNIT_EXPECT_EQ(test, bench->queue->ring[4].hdr.opcode, SIDRA_CMD_COPY);
-	reach(bench, 4);
+	submit_reach(bench, 4);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
-	reach(bench, 5);
+	submit_reach(bench, 5);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 1);
 	KUNIT_EXPECT_TRUE(test, list_empty(&bench->queue->jobs));
 	KUNIT_EXPECT_TRUE(test, list_empty(&bench->queue->running));
@@ -200,7 +200,7 @@ static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 static void submit_of_a_batch_keeps_its_file(struct kunit *test)
 {
 	static const struct file_operations no_operations;
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	struct file *file = anon_inode_getfile("sidra-test", &no_operations, NULL, 0);
 	union sidra_cmd packet = { .hdr.opcode = SIDRA_CMD_COPY };
 	struct blk_plug plug;
@@ -215,29 +215,30 @@ static void submit_of_a_batch_keeps_its_file(struct kunit *test)
 						     &value, &epoch),
 				0);
 	KUNIT_EXPECT_EQ(test, file_count(file), 2);
-	KUNIT_EXPECT_EQ_MSG(test, index_of(bench), 0, "the doorbell is rung once, at the end");
+	KUNIT_EXPECT_EQ_MSG(test, submit_index_of(bench), 0,
+			    "the doorbell is rung once, at the end");
 	blk_finish_plug(&plug);
 	KUNIT_EXPECT_EQ(test, file_count(file), 1);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 3);
 	fput(file);
 }
 
 static void submit_after_a_failure_is_one(struct kunit *test)
 {
-	struct bench *bench = start(test);
-	struct dma_fence *dep = foreign_fence(test);
+	struct bench *bench = submit_start(test);
+	struct dma_fence *dep = submit_foreign_fence(test);
 	struct sidra_job *job = submit_after(test, bench, dma_fence_get(dep), 2, 0), *good;
 
 	good = submit_after(test, bench, NULL, 1, 2);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 0);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 0);
 	dma_fence_set_error(dep, -EREMOTEIO);
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 3);
 	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID,
 			    "the queue stops at the job");
 	bench->queue->timeline.state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
-	reach(bench, 0);
+	submit_reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
 	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO,
 			    "a job behind it does not run");
@@ -254,7 +255,7 @@ struct next_epoch {
 	int result;
 };
 
-static void look_at_next_epoch(struct sidra_waiter *waiter)
+static void submit_look_at_next_epoch(struct sidra_waiter *waiter)
 {
 	struct next_epoch *next = container_of(waiter, struct next_epoch, waiter);
 
@@ -264,10 +265,10 @@ static void look_at_next_epoch(struct sidra_waiter *waiter)
 
 static void submit_after_a_reset_can_retire(struct kunit *test)
 {
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	struct sidra_timeline *timeline = &bench->queue->timeline;
 	struct next_epoch next = {
-		.waiter = { .fire = look_at_next_epoch, .epoch = 1, .value = 5 },
+		.waiter = { .fire = submit_look_at_next_epoch, .epoch = 1, .value = 5 },
 		.timeline = timeline,
 		.epoch = 2,
 	};
@@ -280,7 +281,7 @@ static void submit_after_a_reset_can_retire(struct kunit *test)
 			    "the queue stopped in the former epoch");
 }
 
-static void look_at_deadline(struct bench *bench)
+static void submit_look_at_deadline(struct bench *bench)
 {
 	sidra_queue_get(bench->queue);	/* the work drops this reference */
 	sidra_submit_watchdog(&bench->queue->watchdog.work);
@@ -289,22 +290,22 @@ static void look_at_deadline(struct bench *bench)
 /* The holder of a lock may wait for memory, and reclaim for the fence. */
 static void submit_deadline_needs_no_lock(struct kunit *test)
 {
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	struct sidra_job *job = submit_after(test, bench, NULL, 1, 0);
 	void __iomem *regs = bench->sdev->chip.regs;
 
 	guard(rwsem_write)(&bench->sdev->reset_lock);
-	look_at_deadline(bench);
+	submit_look_at_deadline(bench);
 	KUNIT_EXPECT_FALSE(test, sidra_submit_late(bench->queue));
 	writeq(2 * NSEC_PER_SEC, regs + SIDRA_REG_CLOCK);
-	look_at_deadline(bench);
+	submit_look_at_deadline(bench);
 	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue),
 			      "the device's watchdog will stop the queue");
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
 	KUNIT_EXPECT_TRUE(test, bench->fake->command & PCI_COMMAND_MASTER);
 	scoped_guard(spinlock, &bench->queue->submit_lock)
 		job->late_since -= LAST_RESORT_NS;
-	look_at_deadline(bench);
+	submit_look_at_deadline(bench);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -ETIMEDOUT);
 	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER,
 			       "no DMA reaches memory any more");
@@ -321,7 +322,7 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 /* A queue that is being destroyed notifies nobody, so a caller must not wait for it. */
 static void submit_with_a_waiter_needs_a_live_queue(struct kunit *test)
 {
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	struct sidra_uring_req *req = kunit_kzalloc(test, sizeof(*req), GFP_KERNEL);
 	union sidra_cmd packet = {};
 	u64 value;
@@ -343,7 +344,7 @@ struct late_fence {
 	struct dma_fence *fence;
 };
 
-static void signal_at_quiesce(struct work_struct *work)
+static void submit_signal_at_quiesce(struct work_struct *work)
 {
 	struct late_fence *late = container_of(work, struct late_fence, work);
 	void __iomem *regs = late->bench->sdev->chip.regs;
@@ -362,7 +363,7 @@ static void submit_publishes_nothing_while_the_chip_quiesces(struct kunit *test)
 {
 	struct late_fence *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
 	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 	struct sidra_job *job;
 
 	KUNIT_ASSERT_TRUE(test, late && ctx);
@@ -374,20 +375,20 @@ static void submit_publishes_nothing_while_the_chip_quiesces(struct kunit *test)
 	xa_store(&ctx->queues, 0, bench->queue, GFP_KERNEL);
 	bench->sdev->ctxs[ctx->slot] = ctx;
 	late->bench = bench;
-	late->fence = foreign_fence(test);
+	late->fence = submit_foreign_fence(test);
 	job = submit_after(test, bench, dma_fence_get(late->fence), 3, 0);
-	INIT_WORK(&late->work, signal_at_quiesce);
+	INIT_WORK(&late->work, submit_signal_at_quiesce);
 	queue_work(bench->sdev->wq, &late->work);
 	scoped_guard(rwsem_write, &bench->sdev->reset_lock)
 		sidra_suspend_device(bench->sdev);
 	flush_work(&late->work);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(late->fence), 1);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 0);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 0);
 	KUNIT_EXPECT_FALSE_MSG(test, ctx->lost, "its queues were empty");
 	bench->sdev->stopped = false;
 	sidra_submit_resume(bench->queue);
 	flush_workqueue(bench->sdev->fence_wq);
-	KUNIT_EXPECT_EQ(test, index_of(bench), 3);
+	KUNIT_EXPECT_EQ(test, submit_index_of(bench), 3);
 	bench->sdev->ctxs[ctx->slot] = NULL;
 	dma_fence_put(&job->fence);
 	dma_fence_put(late->fence);
@@ -400,7 +401,7 @@ struct long_submit {
 	struct completion began, end;
 };
 
-static void hold_fence_lock(struct work_struct *work)
+static void submit_hold_fence_lock(struct work_struct *work)
 {
 	struct long_submit *other = container_of(work, struct long_submit, work);
 
@@ -414,19 +415,20 @@ static void submit_that_waits_for_another_can_be_killed(struct kunit *test)
 	struct long_submit *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	struct sidra_out *out = kunit_kzalloc(test, sizeof(*out), GFP_KERNEL);
 	struct sidra_ioctl_submit args = {};
-	struct bench *bench = start(test);
+	struct bench *bench = submit_start(test);
 
 	KUNIT_ASSERT_TRUE(test, other && out);
 	other->queue = bench->queue;
 	init_completion(&other->began);
 	init_completion(&other->end);
-	INIT_WORK(&other->work, hold_fence_lock);
+	INIT_WORK(&other->work, submit_hold_fence_lock);
 	queue_work(bench->sdev->wq, &other->work);
 	wait_for_completion(&other->began);
 	allow_signal(SIGKILL);
 	send_sig(SIGKILL, current, 1);
 	KUNIT_EXPECT_EQ(test,
-			sidra_submit_job(NULL, &args, bench->queue, NULL, new_job(test), out),
+			sidra_submit_job(NULL, &args, bench->queue, NULL, submit_new_job(test),
+					 out),
 			-EINTR);
 	flush_signals(current);
 	disallow_signal(SIGKILL);

@@ -11,7 +11,7 @@ struct long_reset {
 	struct completion began, end;
 };
 
-static void hold_reset_lock(struct work_struct *work)
+static void wait_hold_reset_lock(struct work_struct *work)
 {
 	struct long_reset *reset = container_of(work, struct long_reset, work);
 
@@ -20,7 +20,7 @@ static void hold_reset_lock(struct work_struct *work)
 	wait_for_completion_timeout(&reset->end, msecs_to_jiffies(PATIENCE_MS));
 }
 
-static struct sidra_queue *add_idle_queue(struct kunit *test, struct sidra_device *sdev)
+static struct sidra_queue *wait_add_idle_queue(struct kunit *test, struct sidra_device *sdev)
 {
 	struct sidra_queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
 
@@ -38,7 +38,7 @@ static void wait_ends_in_a_reset(struct kunit *test)
 {
 	struct long_reset *reset = kunit_kzalloc(test, sizeof(*reset), GFP_KERNEL);
 	struct sidra_device *sdev = &fake_device(test)->sdev;
-	struct sidra_queue *queue = add_idle_queue(test, sdev);
+	struct sidra_queue *queue = wait_add_idle_queue(test, sdev);
 	struct item item = { .queue = queue, .value = 1, .epoch = 1 };
 	struct sidra_ioctl_wait args = { .count = 1 };
 
@@ -46,7 +46,7 @@ static void wait_ends_in_a_reset(struct kunit *test)
 	reset->sdev = sdev;
 	init_completion(&reset->began);
 	init_completion(&reset->end);
-	INIT_WORK(&reset->work, hold_reset_lock);
+	INIT_WORK(&reset->work, wait_hold_reset_lock);
 	queue_work(sdev->wq, &reset->work);
 	wait_for_completion(&reset->began);
 	args.deadline = ktime_get_ns() + 3 * RECHECK_NS;

@@ -7,7 +7,7 @@
 #define PROGRESS	7
 
 /* A context with a queue whose state says PROGRESS, which the watchdog remembers when it comes. */
-static struct sidra_ctx *add_watched(struct kunit *test, struct sidra_device *sdev, u32 slot)
+static struct sidra_ctx *watch_add_ctx(struct kunit *test, struct sidra_device *sdev, u32 slot)
 {
 	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 	struct sidra_queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
@@ -31,34 +31,35 @@ static struct sidra_ctx *add_watched(struct kunit *test, struct sidra_device *sd
 	return ctx;
 }
 
-static bool was_watched(struct sidra_ctx *ctx)
+static bool watch_has_run(struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue = xa_load(&ctx->queues, 0);
 
 	return READ_ONCE(queue->watch.progress) == PROGRESS;
 }
 
-static bool is_watched_soon(struct sidra_ctx *ctx)
+static bool watch_runs_soon(struct sidra_ctx *ctx)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000 && !was_watched(ctx); i++)
+	for (i = 0; i < 10000 && !watch_has_run(ctx); i++)
 		usleep_range(1000, 2000);
-	return was_watched(ctx);
+	return watch_has_run(ctx);
 }
 
 static void watch_of_one_context_waits_for_no_other(struct kunit *test)
 {
 	struct sidra_device *sdev = &fake_device(test)->sdev;
-	struct sidra_ctx *busy = add_watched(test, sdev, 1), *other = add_watched(test, sdev, 2);
+	struct sidra_ctx *busy = watch_add_ctx(test, sdev, 1);
+	struct sidra_ctx *other = watch_add_ctx(test, sdev, 2);
 
 	scoped_guard(mutex, &busy->lock) {
 		sidra_watch_now(sdev);
-		KUNIT_EXPECT_TRUE_MSG(test, is_watched_soon(other),
+		KUNIT_EXPECT_TRUE_MSG(test, watch_runs_soon(other),
 				      "it waits for a context that is in a call");
-		KUNIT_EXPECT_FALSE(test, was_watched(busy));
+		KUNIT_EXPECT_FALSE(test, watch_has_run(busy));
 	}
-	KUNIT_EXPECT_TRUE_MSG(test, is_watched_soon(busy), "the call has ended");
+	KUNIT_EXPECT_TRUE_MSG(test, watch_runs_soon(busy), "the call has ended");
 	sidra_watch_stop(sdev);	/* before the contexts are freed */
 }
 
