@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sidra_call.h"
 #include "sidra_chip.h"
-#include "sidra_recovery.h"
 
 #define HELD_TIMEOUT_MS	10000
 

@@ -259,6 +259,16 @@ struct sidra_device {
 
 #define to_sidra(ptr)	container_of(ptr, struct sidra_device, drm)
 
+/*
+ * Requests a recovery, in any context. Here, as those who find out that one is needed depend on
+ * nothing of sidra_recovery.h, which depends on them.
+ */
+static inline void sidra_recovery_request(struct sidra_device *sdev)
+{
+	WRITE_ONCE(sdev->recovery.requested, true);
+	queue_work(sdev->wq, &sdev->recovery.work);
+}
+
 /* The device of a node, to which sysfs attributes belong. */
 static inline struct sidra_device *sidra_of_node(struct device *node)
 {

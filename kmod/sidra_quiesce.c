@@ -4,7 +4,6 @@
 #include "sidra_coredump.h"
 #include "sidra_ctx.h"
 #include "sidra_quiesce.h"
-#include "sidra_recovery.h"
 #include "sidra_table.h"
 #include "sidra_trace.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Recovery of contexts and of the device. Whoever finds that the chip does not do what it was told
- * makes sure that no DMA reaches memory which is about to be freed (sidra_quiesce(), sidra_admin(),
- * and sidra_isolate_device() for fences), and requests a recovery. A work item then does the rest,
- * while nobody is in a call: contexts and device are reset, and their owners are told. Calls wait
- * for it before they begin and before they return. The functions from sidra_recover() on are called
- * under sidra_device.reset_lock, held exclusively.
+ * Recovery of contexts and of the device. A chip that does not do what it was told is dealt with in
+ * two halves. The call that finds out does the first half, because it frees pages when it returns,
+ * and no DMA may reach them then: sidra_quiesce() resets the context, or else isolates the device;
+ * sidra_admin_locked() isolates it for commands without a context, and sidra_submit_watchdog() for
+ * fences. Each requests the second half, which a work item does while nobody is in a call: contexts
+ * and device are reset, and their owners are told. Calls wait for it before they begin and before
+ * they return. The functions from sidra_recover() on are called under sidra_device.reset_lock, held
+ * exclusively.
  */
 #ifndef __SIDRA_RECOVERY_H__
 #define __SIDRA_RECOVERY_H__
@@ -17,13 +19,6 @@
 void sidra_recovery_init(struct sidra_device *sdev);
 /* The device is being removed: ends the work item, and wakes who waits for it. */
 void sidra_recovery_stop(struct sidra_device *sdev);
-
-/* Requests a recovery, in any context. */
-static inline void sidra_recovery_request(struct sidra_device *sdev)
-{
-	WRITE_ONCE(sdev->recovery.requested, true);
-	queue_work(sdev->wq, &sdev->recovery.work);
-}
 
 /*
  * Checks the link, and does what was requested: contexts that the chip has reset are lost, an

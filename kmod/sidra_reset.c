@@ -4,7 +4,6 @@
 #include "sidra_chip.h"
 #include "sidra_device.h"
 #include "sidra_mailbox.h"
-#include "sidra_recovery.h"
 #include "sidra_reset.h"
 
 bool sidra_reset_chip(struct sidra_device *sdev)
