@@ -194,6 +194,7 @@ static void sidra_drv_stop_for_good(struct sidra_device *sdev)
 	WRITE_ONCE(sdev->gone, true);
 	sidra_stop_device(sdev);
 	sidra_drv_set_held(sdev, false);
+	wake_up_all(&sdev->recovery.done);
 }
 
 /*

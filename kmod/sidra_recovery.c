@@ -112,7 +112,8 @@ static void sidra_recovery_lose_failed(struct sidra_device *sdev)
 int sidra_recover(struct sidra_device *sdev)
 {
 	lockdep_assert_held_write(&sdev->reset_lock);
-	if (sdev->stopped)
+	/* A removal does more, with the errors of a removal */
+	if (sdev->stopped || READ_ONCE(sdev->removing))
 		return -ENODEV;
 	sidra_recovery_lose_failed(sdev);
 	if (READ_ONCE(sdev->isolated)) {

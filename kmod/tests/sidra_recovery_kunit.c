@@ -15,15 +15,14 @@ enum answer { ACK, REFUSED, BUSY, SILENCE, ONES, ZEROS };
 enum level { COMMAND, CONTEXT, DEVICE };
 
 /*
- * The chip's answers to admin commands, whether it becomes ready after a reset, and whether the
- * device is being removed. The expected result: what the driver has reset (@level), and whether it
- * considers the link lost (@gone).
+ * The chip's answers to admin commands, and whether it becomes ready after a reset. The expected
+ * result: what the driver has reset (@level), and whether it considers the link lost (@gone).
  */
 struct scene {
 	const char *name;
 	u32 op;
 	enum answer command, resume, context;
-	bool never_ready, removing;
+	bool never_ready;
 	enum level level;
 	bool gone;
 };
@@ -199,15 +198,6 @@ static const struct scene scenes[] = {
 	  .never_ready = true,
 	  .level = DEVICE,
 	  .gone = true },
-	{ .name = "acknowledged in a removal",
-	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
-	  .removing = true,
-	  .level = COMMAND },
-	{ .name = "silence in a removal",
-	  .op = SIDRA_ADMIN_QUIESCE_RANGE,
-	  .command = SILENCE,
-	  .removing = true,
-	  .level = DEVICE },
 };
 
 static void recovery_name_scene(const struct scene *scene, char *name)
@@ -217,16 +207,10 @@ static void recovery_name_scene(const struct scene *scene, char *name)
 
 KUNIT_ARRAY_PARAM(scene, scenes, recovery_name_scene);
 
-/* For the suite: each command without an answer takes this long. */
-#define TIMEOUT_MS	200
-/* For a removal, which does not wait for it: no machine is that slow. */
-#define LONG_TIMEOUT_MS	60000
-
 static void recovery_ends_each_quiesce(struct kunit *test)
 {
 	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
 	const struct scene *scene = test->param_value;
-	unsigned long begin = jiffies;
 	struct sidra_device *sdev;
 	struct task_struct *thread;
 
@@ -238,8 +222,6 @@ static void recovery_ends_each_quiesce(struct kunit *test)
 	chip->innocent = recovery_add_context(test, sdev, INNOCENT);
 	if (scene->never_ready)
 		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
-	sdev->removing = scene->removing;
-	sidra_admin_timeout_ms = scene->removing ? LONG_TIMEOUT_MS : TIMEOUT_MS;
 	thread = recovery_start_chip(test, chip);
 
 	scoped_guard(rwsem_write, &sdev->reset_lock) {
@@ -253,13 +235,7 @@ static void recovery_ends_each_quiesce(struct kunit *test)
 		sidra_recover(sdev);
 	}
 	kthread_stop(thread);
-	sidra_admin_timeout_ms = TIMEOUT_MS;
 
-	if (scene->removing) {
-		KUNIT_EXPECT_LT(test, jiffies - begin, msecs_to_jiffies(LONG_TIMEOUT_MS));
-		KUNIT_EXPECT_EQ_MSG(test, chip->op_count, 1,
-				    "the removal resets the device, so no context is reset before");
-	}
 	KUNIT_EXPECT_EQ(test, chip->ctx->lost, scene->level != COMMAND);
 	KUNIT_EXPECT_EQ(test, chip->innocent->lost, scene->level == DEVICE);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), scene->level == DEVICE);
@@ -294,9 +270,6 @@ static void recovery_follows_a_command_given_up(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO,
 				    "no command reaches a device that is isolated");
 		KUNIT_EXPECT_EQ(test, sidra_recover(sdev), 0);
-		sidra_admin_hurry(sdev);
-		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -ENODEV,
-				    "nor one that is being removed");
 	}
 	kthread_stop(thread);
 	KUNIT_EXPECT_TRUE(test, chip->fake->command & PCI_COMMAND_MASTER);
@@ -304,6 +277,45 @@ static void recovery_follows_a_command_given_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, chip->resets, 1);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), 1);
 	KUNIT_EXPECT_FALSE(test, sdev->link_gone);
+}
+
+#define TIMEOUT_MS	200	/* of a command without an answer, in this suite */
+#define LONG_TIMEOUT_MS	60000	/* no machine is that slow */
+
+/* A chip that works still quiesces. Of another one nobody waits for more than isolation. */
+static void recovery_is_left_to_a_removal(struct kunit *test)
+{
+	static const struct scene prompt = {}, silent = { .command = SILENCE };
+	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
+	unsigned long begin = jiffies;
+	struct sidra_device *sdev;
+	struct task_struct *thread;
+
+	KUNIT_ASSERT_NOT_NULL(test, chip);
+	chip->scene = &prompt;
+	chip->fake = fake_device(test);
+	sdev = &chip->fake->sdev;
+	chip->ctx = recovery_add_context(test, sdev, SLOT);
+	thread = recovery_start_chip(test, chip);
+	sidra_admin_timeout_ms = LONG_TIMEOUT_MS;
+	sidra_admin_hurry(sdev);
+	scoped_guard(rwsem_write, &sdev->reset_lock) {
+		KUNIT_EXPECT_EQ(test, sidra_quiesce(chip->ctx, SIDRA_ADMIN_QUIESCE_RANGE, 0, 0), 0);
+		KUNIT_EXPECT_TRUE(test, chip->fake->command & PCI_COMMAND_MASTER);
+		KUNIT_EXPECT_EQ_MSG(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -ENODEV,
+				    "no command begins after which nobody frees memory");
+		WRITE_ONCE(chip->scene, &silent);
+		KUNIT_EXPECT_EQ(test, sidra_quiesce(chip->ctx, SIDRA_ADMIN_QUIESCE_RANGE, 0, 0),
+				-ESTALE);
+		KUNIT_EXPECT_FALSE(test, chip->fake->command & PCI_COMMAND_MASTER);
+		KUNIT_EXPECT_EQ_MSG(test, sidra_recover(sdev), -ENODEV, "the removal does more");
+		KUNIT_EXPECT_FALSE(test, chip->ctx->lost);
+	}
+	kthread_stop(thread);
+	sidra_admin_timeout_ms = TIMEOUT_MS;
+	KUNIT_EXPECT_LT(test, jiffies - begin, msecs_to_jiffies(LONG_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ_MSG(test, chip->op_count, 2, "the context is not reset before the device");
+	KUNIT_EXPECT_EQ(test, chip->resets, 1);
 }
 
 /* Removal has stopped the device for good, after this recovery was requested. */
@@ -355,6 +367,7 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(recovery_ends_each_quiesce, scene_gen_params,
 			      { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(recovery_follows_a_command_given_up),
+	KUNIT_CASE(recovery_is_left_to_a_removal),
 	KUNIT_CASE(recovery_leaves_a_stopped_chip_alone),
 	KUNIT_CASE(recovery_after_an_isolated_suspend_loses_contexts),
 	{}
