@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 INTEGERS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}
 POINTERS = {"ptr64": 8, "vma64": 8}
+# Resources that other descriptions in sys/linux have: what they consist of.
+ELSEWHERE = {"fd": "int32", "fd_dri": "fd", "drm_gem_handle": "int32", "drm_syncobj": "int32", "ring_params_ptr": "int64", "ring_ptr": "int64", "sqes_ptr": "int64"}
 
 
 class Error(Exception):
@@ -42,15 +44,21 @@ class Description:
     structs: dict = field(default_factory=dict)  # name: list of Field
     flags: dict = field(default_factory=dict)  # name: list of names or texts
 
+    def base(self, resource):
+        """What a resource consists of, or None."""
+        return self.resources.get(resource, ELSEWHERE.get(resource))
+
+    def is_fd(self, resource):
+        return resource == "fd" or (self.base(resource) is not None and self.is_fd(self.base(resource)))
+
     def size(self, type):
         """Bytes of a type in memory."""
         if type.name in INTEGERS:
             return INTEGERS[type.name]
         if type.name in POINTERS:
             return POINTERS[type.name]
-        if type.name in self.resources:
-            base = self.resources[type.name]
-            return 4 if base == "fd" else self.size(Type(base))
+        if self.base(type.name):
+            return self.size(Type(self.base(type.name)))
         if type.name in ("const", "flags", "len", "bytesize"):
             return self.size(type.arguments[1])
         if type.name == "array" and isinstance(type.arguments[1], int):
@@ -129,7 +137,7 @@ def parse(text):
     struct = None
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            if not line.strip() or line.startswith(("#", "include ")):
+            if not line.strip() or line.startswith(("#", "include ", "_ = ")):
                 continue
             if line == "}":
                 struct = None
@@ -138,7 +146,7 @@ def parse(text):
                 made.structs[struct].append(Field(name, _Line(what).type(), attribute[0].strip("()") if attribute else "in"))
             elif found := re.fullmatch(r"resource (\w+)\[(\w+)\](?:: .*)?", line):
                 made.resources[found[1]] = found[2]
-            elif found := re.fullmatch(r"(\w+) \{", line):
+            elif found := re.fullmatch(r"([\w$]+) \{", line):
                 struct = found[1]
                 made.structs[struct] = []
             elif found := re.fullmatch(r"(\w+) = (.*)", line):

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "program.h"
 
-#include <drm.h>
 #include <fcntl.h>
-#include <liburing.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -279,7 +277,8 @@ int uring(World& world, Input& input) {
     io_uring_sqe* entry = io_uring_get_sqe(&world.ring);
     if (!entry) return -EBUSY;
     io_uring_prep_rw(IORING_OP_URING_CMD, entry, node(world, input), nullptr, 0, 0);
-    entry->cmd_op = static_cast<uint32_t>(flags(input, Flags{sidra_uring_ops_values, {}}));
+    constexpr uint64_t kCommands[] = {SIDRA_URING_SUBMIT, SIDRA_URING_WAIT_VALUE, SIDRA_URING_CANCEL};
+    entry->cmd_op = static_cast<uint32_t>(flags(input, Flags{kCommands, {}}));
     const uint8_t how = input.u8();
     Blocks none;
     fill(world, input, kStructs[sidra_uring_cmd_struct], entry->cmd, none);
@@ -301,15 +300,6 @@ int close_ring(World& world, Input&) {
     io_uring_queue_exit(&world.ring);
     world.has_ring = false;
     return 0;
-}
-
-int make_syncobj(World& world, Input& input) {
-    drm_syncobj_create a{};
-    const int fd = node(world, input);
-    a.flags = input.u8() & 1;
-    const int returned = result(ioctl(fd, DRM_IOCTL_SYNCOBJ_CREATE, &a));
-    if (returned >= 0) world.pools.add(sidra_syncobj_resource, a.handle);
-    return returned;
 }
 
 int destroy_syncobj(World& world, Input& input) {
@@ -359,7 +349,6 @@ constexpr Other kOthers[] = {
     {"munmap", [](World& world, Input& input) { return touch(world, input, true); }},
     {"io_uring", uring},
     {"io_uring_exit", close_ring},
-    {"SYNCOBJ_CREATE", make_syncobj},
     {"SYNCOBJ_DESTROY", destroy_syncobj},
     {"PRIME", pass_buffer},
     {"poll", look},

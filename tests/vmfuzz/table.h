@@ -3,6 +3,8 @@
 #ifndef SIDRA_TESTS_VMFUZZ_TABLE_H
 #define SIDRA_TESTS_VMFUZZ_TABLE_H
 
+#include <drm.h>
+#include <liburing.h>
 #include <sys/mman.h>
 
 #include <cstddef>

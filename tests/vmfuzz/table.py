@@ -8,10 +8,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "syzkaller"))
 import syzlang  # noqa: E402
 
 
+def identifier(name):
+    return name.replace("$", "_")
+
+
 class Tables:
     def __init__(self, description):
         self.of = description
-        self.resources, self.flags, self.structs = list(description.resources), list(description.flags), list(description.structs)
+        self.resources, self.flags = list(description.resources), list(description.flags)
+        self.structs = [struct for struct in description.structs if not struct.startswith("io_uring_sqe$")]  # program.cpp makes those
 
     def leaves(self, struct, offset=0, prefix="", direction=None):
         """The fields of a struct, those of structs in it too, as (name, offset, direction, type)."""
@@ -33,7 +38,7 @@ class Tables:
         if type.name in syzlang.INTEGERS:
             return "integer", *(type.arguments[0] if type.arguments else (1, 0)), 0
         if type.name in of.resources:
-            return "resource", self.resources.index(type.name), int(of.resources[type.name] == "fd"), 0
+            return "resource", self.resources.index(type.name), int(of.is_fd(type.name)), 0
         if type.name == "const":
             return "constant", type.arguments[0], 0, 0
         if type.name == "flags":
@@ -66,11 +71,11 @@ class Tables:
         names = ", ".join(f"{{{name}_values, {{}}}}" if values[0][0] != '"' else f"{{{{}}, {name}_values}}" for name, values in self.of.flags.items())
         lines += [f"inline constexpr Flags kFlags[] = {{{names}}};", ""]
         for struct in self.structs:
-            lines.append(f"inline constexpr Leaf {struct}_leaves[] = {{")
+            lines.append(f"inline constexpr Leaf {identifier(struct)}_leaves[] = {{")
             lines += [f"    {self.leaf(struct, *leaf)}," for leaf in self.leaves(struct)]
             lines.append("};")
         lines.append("inline constexpr Struct kStructs[] = {")
-        lines += [f'    {{"{struct}", {self.of.size(syzlang.Type(struct))}, {struct}_leaves}},' for struct in self.structs]
+        lines += [f'    {{"{struct}", {self.of.size(syzlang.Type(struct))}, {identifier(struct)}_leaves}},' for struct in self.structs]
         lines += ["};", f"inline constexpr size_t sidra_uring_cmd_struct = {self.structs.index('sidra_uring_cmd')};", "inline constexpr Ioctl kIoctls[] = {"]
         for call in self.of.calls.values():
             if call.name.startswith("ioctl$"):
