@@ -6,7 +6,8 @@
 #   backports          the same for Debian 13 with the kernel of its backports, whose headers sparse cannot read yet
 #   contexts           which locks each function takes, needs and releases, by the context analysis of that kernel (clang). It has replaced the lock
 #                      contexts of sparse, which do not understand guard()
-#   smatch             what smatch finds, if SMATCH names its repository: no Debian has it, so it is fetched once, and compiled
+#   smatch             what smatch finds, if SMATCH names a repository of its source, which git can fetch from: no Debian has it, so it is fetched
+#                      once, and compiled. Without SMATCH it is reported as not run
 #   checkpatch         the kernel's own opinion of its style, with --strict and the kernel's limit of line lengths
 #   kernel-doc         the comments of the driver's headers and of uapi/ describe each member and each parameter
 #   cycles             no two sources of the driver depend on each other, directly or through others (scripts/kmod_cycles.py)
@@ -162,6 +163,12 @@ check() { # name, what it checks, command...
     entry "$name" run $((SECONDS - start)) ""
 }
 
+# Reports what could not be looked at, without a failure.
+not_run() { # name, why
+    echo "  not run $1: $2"
+    entry "$1" notrun 0 "<skipped message=\"SKIP_RETURN_CODE\"/><system-out>$2</system-out>"
+}
+
 finding() { # name, what it checked, seconds
     local log=$results/$1.log
     [[ -s $log ]] || echo "it failed, and did not say why" >"$log"
@@ -276,7 +283,7 @@ suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm
         check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
         check kernel-doc "comments, as of Linux $(cat "$root/release")" kernel_doc
         check cycles "no source depends on itself through others" cycles
-        [[ ! ${SMATCH:-} ]] || smatch trixie
+        if [[ ${SMATCH:-} ]]; then smatch trixie; else not_run smatch "no Debian has it; SMATCH=REPOSITORY fetches it and runs it"; fi
     fi
 } &
 {

@@ -76,6 +76,7 @@ clean() { # compiler: how many checks of the module's builds it remembers
 }
 [[ $(clean 'echo "/* edited */" >>kmod/sidra.c') == 0 ]] || fail "kmod.sh remembers as clean what was edited while it was compiled"
 [[ $(clean :) != 0 ]] || fail "kmod.sh does not remember what it has compiled"
+grep -q "^  not run smatch: " "$folder/log" || fail "kmod.sh does not say that smatch was not run: $(<"$folder/log")"
 
 # The last of several architectures' copies takes the state of the library along. The script finds no other program than this one.
 mkdir "$folder/only"
