@@ -64,7 +64,10 @@ touch "$tree"/{kmod/Kbuild,kmod/sidra.c,kmod/tests/test.c,uapi/sidra.h,firmware/
 cat >"$tree/scripts/vm/common.sh" <<'END'
 can_make_roots() { :; }
 debian_archives() { echo "$@"; }
-unpack_debian() { mkdir -p "$1/usr/bin" "$1/lib/modules/6.12"; }
+unpack_debian() {
+    [[ $4 != "${NO_ROOT-}" ]] || { echo "nothing can be fetched" >"$2" && return 1; }
+    mkdir -p "$1/usr/bin" "$1/lib/modules/6.12"
+}
 as_root() { if [[ $1 == */kmod.sh ]]; then eval "$COMPILER"; else "$@"; fi; }
 END
 clean() { # compiler: how many checks of the module's builds it remembers
@@ -77,6 +80,19 @@ clean() { # compiler: how many checks of the module's builds it remembers
 [[ $(clean 'echo "/* edited */" >>kmod/sidra.c') == 0 ]] || fail "kmod.sh remembers as clean what was edited while it was compiled"
 [[ $(clean :) != 0 ]] || fail "kmod.sh does not remember what it has compiled"
 grep -q "^  not run smatch: " "$folder/log" || fail "kmod.sh does not say that smatch was not run: $(<"$folder/log")"
+# checkpatch has failed, but found nothing.
+figures=$(tr -d '\n ' <"$tree/build/figures/driver.json") || fail "kmod.sh writes no figures: $(<"$folder/log")"
+[[ $figures == '{"kmod_cycles":null,"checkpatch_findings":null}' ]] || fail "the figures of checks without a result are $figures"
+# What does not compile for sid is a failure; that there is no sid is none.
+sid() { # what is said of it
+    sed -i 's/edited/edited once more/' "$tree/kmod/sidra.c"
+    "$tree/scripts/kmod.sh" >"$folder/log" 2>&1 || :
+    grep -q "^  $1 sid: " "$folder/log" || fail "kmod.sh does not say \"$1\" of sid: $(<"$folder/log")"
+}
+COMPILER='[[ $* != */kmod/sid-* ]]' XDG_CACHE_HOME=$folder/cache sid "FAILED "
+grep -q '"sid" status="fail"' "$tree/build/kmod/ctest.xml" || fail "kmod.sh does not fail with sid: $(<"$tree/build/kmod/ctest.xml")"
+COMPILER=: NO_ROOT=sid XDG_CACHE_HOME=$folder/cache-without-sid sid "not run"
+grep -q '"sid" status="notrun"' "$tree/build/kmod/ctest.xml" || fail "kmod.sh fails without sid: $(<"$tree/build/kmod/ctest.xml")"
 
 # The last of several architectures' copies takes the state of the library along. The script finds no other program than this one.
 mkdir "$folder/only"
