@@ -15,10 +15,17 @@
 
 struct sidra_device;
 
+/**
+ * enum sidra_alarm - alarms of hwmon
+ * @SIDRA_ALARM_MAX: the temperature at which throttling begins
+ * @SIDRA_ALARM_CRIT: the critical temperature
+ * @SIDRA_ALARM_CAP: more power than the limit
+ * @SIDRA_ALARM_COUNT: number of alarms
+ */
 enum sidra_alarm {
-	SIDRA_ALARM_MAX,	/* the temperature at which throttling begins */
-	SIDRA_ALARM_CRIT,	/* the critical temperature */
-	SIDRA_ALARM_CAP,	/* more power than the limit */
+	SIDRA_ALARM_MAX,
+	SIDRA_ALARM_CRIT,
+	SIDRA_ALARM_CAP,
 	SIDRA_ALARM_COUNT
 };
 

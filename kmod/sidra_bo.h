@@ -18,11 +18,18 @@ struct sidra_device;
 struct sidra_l3_part;
 struct sidra_vm;
 
+/**
+ * enum sidra_bo_kind - where the memory of a buffer is
+ * @SIDRA_BO_HOST: GEM shmem, also imported
+ * @SIDRA_BO_LOCAL: L3
+ * @SIDRA_BO_USER: pinned memory of the caller
+ * @SIDRA_BO_PEER: L3 of another card
+ */
 enum sidra_bo_kind {
-	SIDRA_BO_HOST,		/* GEM shmem, also imported */
-	SIDRA_BO_LOCAL,		/* L3 */
-	SIDRA_BO_USER,		/* pinned memory of the caller */
-	SIDRA_BO_PEER		/* L3 of another card */
+	SIDRA_BO_HOST,
+	SIDRA_BO_LOCAL,
+	SIDRA_BO_USER,
+	SIDRA_BO_PEER
 };
 
 /**

@@ -12,6 +12,25 @@
 
 struct sidra_device;
 
+/**
+ * struct sidra_info - identity of the chip, from its registers
+ * @hw_version: version of the hardware contract: major << 16 | minor
+ * @clusters: clusters of the chip
+ * @cus_per_cluster: compute units of a cluster
+ * @xbars_per_cu: crossbars of a compute unit
+ * @rows: rows of a crossbar
+ * @cols: columns of a crossbar
+ * @contexts: contexts that may exist at once
+ * @queues: queues that may exist at once
+ * @queues_per_context: queues that one context may have
+ * @va_bits: width of a device address
+ * @l1_size: bytes of memory in a compute unit
+ * @l2_size: bytes of memory in a cluster
+ * @features: SIDRA_FEATURE_*
+ * @l3_size: bytes of L3
+ * @nvm_size: bytes of the non-volatile memory, which has the directory of named weights
+ * @uuid: identity of the chip
+ */
 struct sidra_info {
 	u32 hw_version;
 	u32 clusters, cus_per_cluster, xbars_per_cu, rows, cols;

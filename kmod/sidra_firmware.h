@@ -52,7 +52,10 @@ void sidra_firmware_connect(struct sidra_device *sdev);
 /* Handles SIDRA_INT_FIRMWARE: connects again, and logs the reason. */
 void sidra_firmware_restarted(struct sidra_device *sdev);
 
-/* major.minor.patch, as text. */
+/**
+ * struct sidra_version_text - a version of firmware or driver, for people
+ * @text: major.minor.patch
+ */
 struct sidra_version_text {
 	char text[16];
 };

@@ -11,7 +11,12 @@
 
 struct sidra_device;
 
-/* A part of L3 that is allocated, or waits to be zeroed. */
+/**
+ * struct sidra_l3_part - a part of L3 that is allocated, or waits to be zeroed
+ * @link: in sidra_l3.dirty, while it waits
+ * @offset: from the beginning of L3, in bytes
+ * @size: in bytes
+ */
 struct sidra_l3_part {
 	struct list_head link;
 	u64 offset, size;

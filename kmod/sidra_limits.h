@@ -12,13 +12,23 @@ struct sidra_query_limits;
 
 extern const struct attribute_group sidra_limits_group;
 
+/**
+ * enum sidra_resource - what is limited for each user
+ * @SIDRA_RESOURCE_CONTEXTS: contexts
+ * @SIDRA_RESOURCE_QUEUES: queues
+ * @SIDRA_RESOURCE_NAMES: names of weights
+ * @SIDRA_RESOURCE_XBARS: crossbars
+ * @SIDRA_RESOURCE_L3: bytes of L3
+ * @SIDRA_RESOURCE_DATA: bytes of non-volatile memory with data of names
+ * @SIDRA_RESOURCE_COUNT: number of these
+ */
 enum sidra_resource {
 	SIDRA_RESOURCE_CONTEXTS,
 	SIDRA_RESOURCE_QUEUES,
 	SIDRA_RESOURCE_NAMES,
 	SIDRA_RESOURCE_XBARS,
-	SIDRA_RESOURCE_L3,		/* bytes */
-	SIDRA_RESOURCE_DATA,		/* bytes, of names */
+	SIDRA_RESOURCE_L3,
+	SIDRA_RESOURCE_DATA,
 	SIDRA_RESOURCE_COUNT
 };
 

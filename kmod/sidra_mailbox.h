@@ -20,13 +20,22 @@ struct sidra_device;
 #define SIDRA_MAILBOX_VERSION	0x10000u
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 
-/* The memory that the firmware accesses. */
+/**
+ * struct sidra_mailbox_memory - the memory that the firmware accesses
+ * @rings: requests and replies
+ * @payload: data of the request, or of its reply
+ */
 struct sidra_mailbox_memory {
 	struct sidra_ring_memory rings;
 	u8 payload[SIDRA_MAILBOX_PAYLOAD];
 };
 
-/* The firmware's state, from registers that work even if the firmware is dead. */
+/**
+ * struct sidra_mailbox_health - the firmware's state, from registers that work even if it is dead
+ * @stage: enum sidra_boot_stage
+ * @reason: enum sidra_boot_reason, of the latest start
+ * @panic: code of its panic; 0: none
+ */
 struct sidra_mailbox_health {
 	u32 stage, reason, panic;
 };

@@ -11,7 +11,13 @@
 
 struct sidra_device;
 
-/* Cached queries to the firmware. */
+/**
+ * struct sidra_manage - cached queries to the firmware
+ * @slots: the images in its slots
+ * @log: its log
+ * @clock: the clock of the compute units
+ * @campaign: the campaign that corrects drift
+ */
 struct sidra_manage {
 	struct sidra_query slots, log, clock, campaign;
 };

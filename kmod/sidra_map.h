@@ -13,7 +13,12 @@ struct sidra_ctx;
 struct sidra_device;
 struct vm_area_struct;
 
-/*
+/**
+ * enum sidra_map_kind - what an offset for mmap(2) stands for, if it is no buffer
+ * @SIDRA_MAP_DOORBELL: doorbell page of a context
+ * @SIDRA_MAP_RING: ring memory of a queue
+ * @SIDRA_MAP_STATE: state page of a queue
+ *
  * The page number of an offset has 32 bits, for mmap2(2): bit 31 is set, then kind, handle of the
  * context, and number of the queue follow. GEM's offsets, for buffers, lie below.
  */

@@ -9,7 +9,11 @@
 #define SIDRA_NVM_DATA_OFFSET \
 	(SIDRA_NVM_ENTRIES_OFFSET + (u64)SIDRA_NVM_ENTRIES * sizeof(struct sidra_nvm_entry))
 
-/* Accesses to non-volatile memory; each returns 0 or -errno. */
+/**
+ * struct sidra_nvm_store - accesses to non-volatile memory; each returns 0 or -errno
+ * @read: reads bytes at an offset
+ * @write: writes bytes at an offset
+ */
 struct sidra_nvm_store {
 	int (*read)(void *owner, u64 offset, void *to, u64 size);
 	int (*write)(void *owner, u64 offset, const void *from, u64 size);

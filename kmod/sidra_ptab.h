@@ -54,14 +54,19 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
  */
 void sidra_ptab_unmap(struct sidra_ptab *ptab, u64 va, u64 size);
 
-/*
- * Iterates over the mappings by address. Neighbours that are contiguous in both spaces and have the
- * same flags form one run.
+/**
+ * struct sidra_ptab_run - neighbouring mappings that are contiguous in both spaces and have the
+ * same flags
+ * @va: device address
+ * @bus: bus address
+ * @size: in bytes
+ * @flags: as given to sidra_ptab_map()
  */
 struct sidra_ptab_run {
 	u64 va, bus, size, flags;
 };
 
+/* Calls @run for all mappings, by address. */
 void sidra_ptab_runs(const struct sidra_ptab *ptab,
 		     void (*run)(void *to, const struct sidra_ptab_run *run), void *to);
 

@@ -10,6 +10,11 @@
 
 #define SIDRA_RING_ENTRIES	64u
 
+/**
+ * struct sidra_ring_memory - the two rings
+ * @requests: written by the driver
+ * @replies: written by the firmware
+ */
 struct sidra_ring_memory {
 	struct sidra_mailbox_msg requests[SIDRA_RING_ENTRIES];
 	struct sidra_mailbox_msg replies[SIDRA_RING_ENTRIES];

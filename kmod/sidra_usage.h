@@ -16,8 +16,15 @@
 struct drm_file;
 struct drm_printer;
 
+/**
+ * enum sidra_used - counters of a queue in its state page
+ * @SIDRA_USED_ENGINE_NS: the first of those of the engines, by enum sidra_hw_engine, in nanoseconds
+ * @SIDRA_USED_DEVICE_PS: device time (cost model), in picoseconds
+ * @SIDRA_USED_ENERGY_PJ: energy (cost model), in picojoules
+ * @SIDRA_USED_COUNT: number of counters
+ */
 enum sidra_used {
-	SIDRA_USED_ENGINE_NS,	/* by enum sidra_hw_engine */
+	SIDRA_USED_ENGINE_NS,
 	SIDRA_USED_DEVICE_PS = SIDRA_USED_ENGINE_NS + SIDRA_HW_ENGINE_COUNT,
 	SIDRA_USED_ENERGY_PJ,
 	SIDRA_USED_COUNT

@@ -9,7 +9,8 @@
 #   smatch             what smatch finds, if SMATCH names a repository of its source, which git can fetch from: no Debian has it, so it is fetched
 #                      once, and compiled. Without SMATCH it is reported as not run
 #   checkpatch         the kernel's own opinion of its style, with --strict and the kernel's limit of line lengths
-#   kernel-doc         the comments of the driver's headers and of uapi/ describe each member and each parameter
+#   kernel-doc         the headers of the driver, of uapi/ and of firmware/image have a comment for each struct, enum and union, which describes each
+#                      member
 #   cycles             no two sources of the driver depend on each other, directly or through others (scripts/kmod_cycles.py)
 #   sid                it builds for what comes next. If no root can be made, because sid cannot be reached or installed today, it is reported as
 #                      not run
@@ -221,7 +222,14 @@ checkpatch() {
 }
 
 kernel_doc() {
-    "$root/scripts/kernel-doc" -none -Wall kmod/*.h uapi/*.h 2>&1
+    local status=0 headers=(kmod/*.h kmod/tests/*.h uapi/*.h firmware/image/*.h)
+    "$root/scripts/kernel-doc" -none -Wall "${headers[@]}" 2>&1 || status=$?
+    # It does not miss a comment that is not there at all.
+    awk '
+        /^(struct|enum|union) [a-z0-9_]+ \{/ && !documented { print FILENAME ":" FNR ": " $1 " " $2 " has no kernel-doc comment" }
+        { documented = /^ \*\/$/ && kernel_doc }
+        /^\/\*/ { kernel_doc = /^\/\*\*$/ }' "${headers[@]}"
+    return $status
 }
 
 cycles() {

@@ -60,7 +60,8 @@ packages || fail "python-packages.sh: $(<"$folder/errors")"
 tree=$folder/kmod-tree
 mkdir -p "$tree"/{scripts/vm,kmod/tests,uapi,firmware/image}
 cp scripts/{kmod.sh,kmod_cycles.py,figures.py} "$tree/scripts"
-touch "$tree"/{kmod/Kbuild,kmod/sidra.c,kmod/tests/test.c,uapi/sidra.h,firmware/image/image.c}
+touch "$tree"/{kmod/Kbuild,kmod/sidra.c,kmod/sidra.h,kmod/tests/test.c,kmod/tests/fake.h,firmware/image/image.c,firmware/image/image.h}
+printf '%s\n' '/**' ' * struct told - a struct' ' */' 'struct told {' '};' '/*' ' * A comment.' ' */' 'enum untold {' '};' >"$tree/uapi/sidra.h"
 cat >"$tree/scripts/vm/common.sh" <<'END'
 can_make_roots() { :; }
 debian_archives() { echo "$@"; }
@@ -80,6 +81,8 @@ clean() { # compiler: how many checks of the module's builds it remembers
 [[ $(clean 'echo "/* edited */" >>kmod/sidra.c') == 0 ]] || fail "kmod.sh remembers as clean what was edited while it was compiled"
 [[ $(clean :) != 0 ]] || fail "kmod.sh does not remember what it has compiled"
 grep -q "^  not run smatch: " "$folder/log" || fail "kmod.sh does not say that smatch was not run: $(<"$folder/log")"
+[[ $(grep -h "no kernel-doc comment" "$tree/build/kmod/kernel-doc.log") == "uapi/sidra.h:9: enum untold has"* ]] ||
+    fail "kmod.sh sees these structs without a comment: $(<"$tree/build/kmod/kernel-doc.log")"
 # checkpatch has failed, but found nothing.
 figures=$(tr -d '\n ' <"$tree/build/figures/driver.json") || fail "kmod.sh writes no figures: $(<"$folder/log")"
 [[ $figures == '{"kmod_cycles":null,"checkpatch_findings":null}' ]] || fail "the figures of checks without a result are $figures"

@@ -59,8 +59,30 @@ extern "C" {
 /* Elements of a pooling window: kernel_h * kernel_w * channels. */
 #define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)
 
+/**
+ * enum sidra_cmd_opcode - packets; the struct of each says what it does
+ * @SIDRA_CMD_INVALID: always faults, so a zeroed ring slot is never executed
+ * @SIDRA_CMD_NOP: struct sidra_cmd_nop
+ * @SIDRA_CMD_BARRIER: struct sidra_cmd_nop
+ * @SIDRA_CMD_SEM_WAIT: struct sidra_cmd_sem
+ * @SIDRA_CMD_SEM_SIGNAL: struct sidra_cmd_sem
+ * @SIDRA_CMD_TIMESTAMP: struct sidra_cmd_timestamp
+ * @SIDRA_CMD_COPY: struct sidra_cmd_copy
+ * @SIDRA_CMD_FILL: struct sidra_cmd_fill
+ * @SIDRA_CMD_MVM: struct sidra_cmd_mvm
+ * @SIDRA_CMD_PROGRAM: struct sidra_cmd_weights
+ * @SIDRA_CMD_READBACK: struct sidra_cmd_weights
+ * @SIDRA_CMD_CALL: struct sidra_cmd_call
+ * @SIDRA_CMD_LABEL: struct sidra_cmd_label
+ * @SIDRA_CMD_VECTOR: struct sidra_cmd_vector
+ * @SIDRA_CMD_MATMUL: struct sidra_cmd_matmul
+ * @SIDRA_CMD_LAYER: struct sidra_cmd_layer
+ * @SIDRA_CMD_POOL: struct sidra_cmd_pool
+ * @SIDRA_CMD_SORT: struct sidra_cmd_sort
+ * @SIDRA_CMD_OPCODE_COUNT: one more than the last opcode
+ */
 enum sidra_cmd_opcode {
-	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
+	SIDRA_CMD_INVALID	= 0,
 	SIDRA_CMD_NOP		= 1,
 	SIDRA_CMD_BARRIER	= 2,
 	SIDRA_CMD_SEM_WAIT	= 3,

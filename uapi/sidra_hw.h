@@ -81,19 +81,37 @@ extern "C" {
 /* (64) device clock, ns; reading the low half latches the high one */
 #define SIDRA_REG_CLOCK			0x0118u
 
+/**
+ * enum sidra_boot_stage - what the management core is doing; the low bits of SIDRA_REG_STATUS
+ * @SIDRA_STAGE_RESET: the chip is being reset, or the core has not begun since then
+ * @SIDRA_STAGE_ROM: the boot ROM chooses a slot
+ * @SIDRA_STAGE_VERIFY: the boot ROM verifies an image
+ * @SIDRA_STAGE_CALIBRATE: the firmware tests itself and calibrates the crossbars
+ * @SIDRA_STAGE_RECOVERY: no firmware: no slot has a valid image, and the boot block answers
+ * @SIDRA_STAGE_RUNTIME: the firmware is running
+ * @SIDRA_STAGE_PANIC: the firmware has stopped; SIDRA_REG_PANIC has the code
+ */
 enum sidra_boot_stage {
 	SIDRA_STAGE_RESET	= 0,
 	SIDRA_STAGE_ROM		= 1,
 	SIDRA_STAGE_VERIFY	= 2,
 	SIDRA_STAGE_CALIBRATE	= 3,
-	SIDRA_STAGE_RECOVERY	= 0x0f,	/* no firmware: boot block answers */
+	SIDRA_STAGE_RECOVERY	= 0x0f,
 	SIDRA_STAGE_RUNTIME	= 0x10,
 	SIDRA_STAGE_PANIC	= 0xff
 };
 
+/**
+ * enum sidra_boot_reason - why the management core started last
+ * @SIDRA_BOOT_POWER_ON: power on
+ * @SIDRA_BOOT_RESET: a device reset by register, or FLR
+ * @SIDRA_BOOT_WATCHDOG: the firmware did not feed its watchdog
+ * @SIDRA_BOOT_PANIC: the firmware had panicked
+ * @SIDRA_BOOT_UPDATE: the firmware restarted the core to start another image
+ */
 enum sidra_boot_reason {
 	SIDRA_BOOT_POWER_ON	= 0,
-	SIDRA_BOOT_RESET	= 1,	/* register or FLR */
+	SIDRA_BOOT_RESET	= 1,
 	SIDRA_BOOT_WATCHDOG	= 2,
 	SIDRA_BOOT_PANIC	= 3,
 	SIDRA_BOOT_UPDATE	= 4
@@ -189,13 +207,22 @@ enum sidra_admin_op {
 	SIDRA_ADMIN_OP_COUNT
 };
 
+/**
+ * enum sidra_admin_result - how an admin command ended
+ * @SIDRA_ADMIN_OK: done
+ * @SIDRA_ADMIN_BAD_OP: unknown command
+ * @SIDRA_ADMIN_BAD_ARG: an argument is out of range
+ * @SIDRA_ADMIN_BUS_ERROR: a transfer between the chip and memory, or to its cells, failed
+ * @SIDRA_ADMIN_NOT_READY: written during a reset
+ * @SIDRA_ADMIN_ABORTED: ended by a reset
+ */
 enum sidra_admin_result {
 	SIDRA_ADMIN_OK			= 0,
 	SIDRA_ADMIN_BAD_OP		= 1,
 	SIDRA_ADMIN_BAD_ARG		= 2,
 	SIDRA_ADMIN_BUS_ERROR		= 3,
-	SIDRA_ADMIN_NOT_READY		= 4,	/* written during a reset */
-	SIDRA_ADMIN_ABORTED		= 5	/* ended by a reset */
+	SIDRA_ADMIN_NOT_READY		= 4,
+	SIDRA_ADMIN_ABORTED		= 5
 };
 
 /*
@@ -534,6 +561,11 @@ struct sidra_mailbox_msg {
 #define SIDRA_FW_HEADER_SIZE	256u
 #define SIDRA_FW_API_COUNT	8u
 
+/**
+ * enum sidra_fw_type - the slots that an image is for
+ * @SIDRA_FW_RUNTIME: slots A and B, which updates write
+ * @SIDRA_FW_RECOVERY: the recovery slot
+ */
 enum sidra_fw_type {
 	SIDRA_FW_RUNTIME	= 1,
 	SIDRA_FW_RECOVERY	= 2
@@ -610,10 +642,17 @@ struct sidra_fw_header {
 	uint32_t crc32;
 };
 
+/**
+ * enum sidra_fw_tlv_type - what a struct sidra_fw_tlv contains
+ * @SIDRA_FW_TLV_SHA256: SHA-256 of header and payload; detects corruption
+ * @SIDRA_FW_TLV_KEY_HASH: SHA-256 of the public key
+ * @SIDRA_FW_TLV_ED25519: signature of the SHA-256; proves authenticity
+ * @SIDRA_FW_TLV_LOG_STRINGS: texts of the firmware's log, for people
+ */
 enum sidra_fw_tlv_type {
-	SIDRA_FW_TLV_SHA256	= 1,	/* over header and payload; detects corruption */
-	SIDRA_FW_TLV_KEY_HASH	= 2,	/* SHA-256 of the public key */
-	SIDRA_FW_TLV_ED25519	= 3,	/* signature over the SHA-256; proves authenticity */
+	SIDRA_FW_TLV_SHA256	= 1,
+	SIDRA_FW_TLV_KEY_HASH	= 2,
+	SIDRA_FW_TLV_ED25519	= 3,
 	SIDRA_FW_TLV_LOG_STRINGS = 4
 };
 

@@ -59,68 +59,144 @@ extern "C" {
 /* Flags of an instruction. */
 #define SIDRA_VECTOR_PASS		0x01	/* begins a pass */
 
-/*
- * Instructions. d: destination, a vector or a scalar register. f: f32, i: s32, m: mask (s32), x:
- * either type. "vector only": the destination (or what is stored) must be a vector register.
+/**
+ * enum sidra_vector_op - instructions
+ * @SIDRA_VECTOR_OP_LOAD: f = element, of any type
+ * @SIDRA_VECTOR_OP_LOAD_INT: i = integer or bool element; s64 saturates
+ * @SIDRA_VECTOR_OP_STORE: element, of any type = a (f)
+ * @SIDRA_VECTOR_OP_STORE_INT: integer or bool element = a (i), saturated
+ * @SIDRA_VECTOR_OP_GATHER: f = element in column a (i); vector only
+ * @SIDRA_VECTOR_OP_GATHER_INT: i = likewise
+ * @SIDRA_VECTOR_OP_SCATTER: element in column b (i) = a (f), in order of columns; a vector
+ *         instruction
+ * @SIDRA_VECTOR_OP_SCATTER_INT: likewise with a (i)
+ * @SIDRA_VECTOR_OP_MOVE: x = a; of a parameter or an immediate: f
+ * @SIDRA_VECTOR_OP_MOVE_INT: i = a; parameter, immediate, COLUMN or ROW
+ * @SIDRA_VECTOR_OP_SELECT: x = a (i) != 0 ? b : c; b and c have one type. If neither has one: f
+ * @SIDRA_VECTOR_OP_BITS: i = bits of a (f); NaN gives 0x7fc00000
+ * @SIDRA_VECTOR_OP_FROM_BITS: f = with the bits of a (i)
+ * @SIDRA_VECTOR_OP_ADD: a + b
+ * @SIDRA_VECTOR_OP_SUB: a - b
+ * @SIDRA_VECTOR_OP_MUL: a * b
+ * @SIDRA_VECTOR_OP_FMA: a * b + c, rounded once
+ * @SIDRA_VECTOR_OP_DIV: a / b
+ * @SIDRA_VECTOR_OP_MAX: the larger one; NaN if a or b is; +0 is greater than -0
+ * @SIDRA_VECTOR_OP_MIN: the smaller one; NaN if a or b is; -0 is less than +0
+ * @SIDRA_VECTOR_OP_NEG: changes the sign
+ * @SIDRA_VECTOR_OP_ABS: clears the sign
+ * @SIDRA_VECTOR_OP_SQRT: square root
+ * @SIDRA_VECTOR_OP_RSQRT: 1 / sqrt(a), rounded twice
+ * @SIDRA_VECTOR_OP_FLOOR: to the next integer below or equal
+ * @SIDRA_VECTOR_OP_CEIL: to the next integer above or equal
+ * @SIDRA_VECTOR_OP_ROUND: to the nearest integer, ties to even
+ * @SIDRA_VECTOR_OP_TRUNC: towards zero
+ * @SIDRA_VECTOR_OP_EXP: e^a
+ * @SIDRA_VECTOR_OP_LOG: natural logarithm
+ * @SIDRA_VECTOR_OP_ERF: error function
+ * @SIDRA_VECTOR_OP_TANH: hyperbolic tangent
+ * @SIDRA_VECTOR_OP_SIGMOID: 1 / (1 + e^-a)
+ * @SIDRA_VECTOR_OP_SILU: a sigmoid(a)
+ * @SIDRA_VECTOR_OP_GELU: 0.5 a (1 + erf(a / sqrt 2))
+ * @SIDRA_VECTOR_OP_GELU_TANH: 0.5 a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3)))
+ * @SIDRA_VECTOR_OP_SIN: sine
+ * @SIDRA_VECTOR_OP_COS: cosine
+ * @SIDRA_VECTOR_OP_LT: m = a < b (f)
+ * @SIDRA_VECTOR_OP_LE: m = a <= b (f)
+ * @SIDRA_VECTOR_OP_EQ: m = a == b (f)
+ * @SIDRA_VECTOR_OP_NE: m = a != b (f), also with NaN
+ * @SIDRA_VECTOR_OP_LT_INT: m = a < b (i)
+ * @SIDRA_VECTOR_OP_LE_INT: m = a <= b (i)
+ * @SIDRA_VECTOR_OP_EQ_INT: m = a == b (i)
+ * @SIDRA_VECTOR_OP_NE_INT: m = a != b (i)
+ * @SIDRA_VECTOR_OP_ADD_INT: i = a + b
+ * @SIDRA_VECTOR_OP_SUB_INT: i = a - b
+ * @SIDRA_VECTOR_OP_MUL_INT: i = a * b
+ * @SIDRA_VECTOR_OP_MAX_INT: i = the larger one
+ * @SIDRA_VECTOR_OP_MIN_INT: i = the smaller one
+ * @SIDRA_VECTOR_OP_AND: i = bits in both
+ * @SIDRA_VECTOR_OP_OR: i = bits in a or b
+ * @SIDRA_VECTOR_OP_XOR: i = bits in one of them
+ * @SIDRA_VECTOR_OP_SHL: i = a << (b % 32)
+ * @SIDRA_VECTOR_OP_SHR: i = a >> (b % 32), copies the sign
+ * @SIDRA_VECTOR_OP_SHR_UNSIGNED: i = a >> (b % 32), fills with zeros
+ * @SIDRA_VECTOR_OP_TO_INT: i = a (f): nearest, ties to even
+ * @SIDRA_VECTOR_OP_TO_INT_TRUNC: i = a (f): towards zero
+ * @SIDRA_VECTOR_OP_TO_FLOAT: f = a (i): nearest, ties to even
+ * @SIDRA_VECTOR_OP_RANDOM: 32 random bits for each element (i): word e % 4 of Philox4x32-10 with
+ *         the counter {e / 4 (low word, high word), a, 0} and the key {b, c}. e: number of the
+ *         element, row * columns + column. Vector only; a, b, c (i) are not vectors
+ * @SIDRA_VECTOR_OP_SCAN: f = a[0] + ... + a[column], from +0
+ * @SIDRA_VECTOR_OP_SCAN_INT: i = likewise, modulo 2^32
+ * @SIDRA_VECTOR_OP_REDUCE_SUM: f = sum of a
+ * @SIDRA_VECTOR_OP_REDUCE_DOT: f = sum of a * b, by fused multiply-add
+ * @SIDRA_VECTOR_OP_REDUCE_MAX: f = largest a; NaN if an element is
+ * @SIDRA_VECTOR_OP_REDUCE_MIN: f = smallest a; NaN if an element is
+ * @SIDRA_VECTOR_OP_REDUCE_ARGMAX: i = column of the first largest a (f); of the first NaN if there
+ *         is one. -0 equals +0
+ * @SIDRA_VECTOR_OP_REDUCE_ARGMIN: i = column of the first smallest a (f), likewise
+ * @SIDRA_VECTOR_OP_REDUCE_SUM_INT: i = sum of a, modulo 2^32
+ * @SIDRA_VECTOR_OP_REDUCE_MAX_INT: i = largest a
+ * @SIDRA_VECTOR_OP_REDUCE_MIN_INT: i = smallest a
+ * @SIDRA_VECTOR_OP_COUNT: one more than the last opcode
+ *
+ * d: destination, a vector or a scalar register. f: f32, i: s32, m: mask (s32), x: either type.
+ * "vector only": the destination (or what is stored) must be a vector register.
  */
 enum sidra_vector_op {
 	/*
 	 * Memory, through operand number `operand`. A vector accesses the elements of the row, a
 	 * scalar the element of column 0. GATHER and SCATTER access columns of the operand's row.
 	 */
-	SIDRA_VECTOR_OP_LOAD		= 1,	/* f = element, of any type */
-	SIDRA_VECTOR_OP_LOAD_INT	= 2,	/* i = integer or bool element; s64 saturates */
-	SIDRA_VECTOR_OP_STORE		= 3,	/* element, of any type = a (f) */
-	SIDRA_VECTOR_OP_STORE_INT	= 4,	/* integer or bool element = a (i), saturated */
-	SIDRA_VECTOR_OP_GATHER		= 5,	/* f = element in column a (i); vector only */
-	SIDRA_VECTOR_OP_GATHER_INT	= 6,	/* i = likewise */
-	/* Element in column b (i) = a (f), in order of columns; a vector instruction. */
+	SIDRA_VECTOR_OP_LOAD		= 1,
+	SIDRA_VECTOR_OP_LOAD_INT	= 2,
+	SIDRA_VECTOR_OP_STORE		= 3,
+	SIDRA_VECTOR_OP_STORE_INT	= 4,
+	SIDRA_VECTOR_OP_GATHER		= 5,
+	SIDRA_VECTOR_OP_GATHER_INT	= 6,
 	SIDRA_VECTOR_OP_SCATTER		= 7,
-	SIDRA_VECTOR_OP_SCATTER_INT	= 8,	/* likewise with a (i) */
+	SIDRA_VECTOR_OP_SCATTER_INT	= 8,
 
-	SIDRA_VECTOR_OP_MOVE		= 16,	/* x = a; of a parameter or an immediate: f */
-	SIDRA_VECTOR_OP_MOVE_INT	= 17,	/* i = a; parameter, immediate, COLUMN or ROW */
-	/* x = a (i) != 0 ? b : c; b and c have one type. If neither has one: f. */
+	SIDRA_VECTOR_OP_MOVE		= 16,
+	SIDRA_VECTOR_OP_MOVE_INT	= 17,
 	SIDRA_VECTOR_OP_SELECT		= 18,
-	SIDRA_VECTOR_OP_BITS		= 19,	/* i = bits of a (f); NaN gives 0x7fc00000 */
-	SIDRA_VECTOR_OP_FROM_BITS	= 20,	/* f = with the bits of a (i) */
+	SIDRA_VECTOR_OP_BITS		= 19,
+	SIDRA_VECTOR_OP_FROM_BITS	= 20,
 
 	/* f32 */
-	SIDRA_VECTOR_OP_ADD		= 32,	/* a + b */
-	SIDRA_VECTOR_OP_SUB		= 33,	/* a - b */
-	SIDRA_VECTOR_OP_MUL		= 34,	/* a * b */
-	SIDRA_VECTOR_OP_FMA		= 35,	/* a * b + c, rounded once */
-	SIDRA_VECTOR_OP_DIV		= 36,	/* a / b */
-	SIDRA_VECTOR_OP_MAX		= 37,	/* NaN if a or b is; +0 is greater than -0 */
+	SIDRA_VECTOR_OP_ADD		= 32,
+	SIDRA_VECTOR_OP_SUB		= 33,
+	SIDRA_VECTOR_OP_MUL		= 34,
+	SIDRA_VECTOR_OP_FMA		= 35,
+	SIDRA_VECTOR_OP_DIV		= 36,
+	SIDRA_VECTOR_OP_MAX		= 37,
 	SIDRA_VECTOR_OP_MIN		= 38,
-	SIDRA_VECTOR_OP_NEG		= 39,	/* changes the sign */
+	SIDRA_VECTOR_OP_NEG		= 39,
 	SIDRA_VECTOR_OP_ABS		= 40,
 	SIDRA_VECTOR_OP_SQRT		= 41,
-	SIDRA_VECTOR_OP_RSQRT		= 42,	/* 1 / sqrt(a), rounded twice */
+	SIDRA_VECTOR_OP_RSQRT		= 42,
 	SIDRA_VECTOR_OP_FLOOR		= 43,
 	SIDRA_VECTOR_OP_CEIL		= 44,
-	SIDRA_VECTOR_OP_ROUND		= 45,	/* to the nearest integer, ties to even */
-	SIDRA_VECTOR_OP_TRUNC		= 46,	/* towards zero */
+	SIDRA_VECTOR_OP_ROUND		= 45,
+	SIDRA_VECTOR_OP_TRUNC		= 46,
 
 	/* Functions of f32 */
 	SIDRA_VECTOR_OP_EXP		= 64,
-	SIDRA_VECTOR_OP_LOG		= 65,	/* natural */
+	SIDRA_VECTOR_OP_LOG		= 65,
 	SIDRA_VECTOR_OP_ERF		= 66,
 	SIDRA_VECTOR_OP_TANH		= 67,
 	SIDRA_VECTOR_OP_SIGMOID		= 68,
-	SIDRA_VECTOR_OP_SILU		= 69,	/* a sigmoid(a) */
-	SIDRA_VECTOR_OP_GELU		= 70,	/* 0.5 a (1 + erf(a / sqrt 2)) */
-	/* 0.5 a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) */
+	SIDRA_VECTOR_OP_SILU		= 69,
+	SIDRA_VECTOR_OP_GELU		= 70,
 	SIDRA_VECTOR_OP_GELU_TANH	= 71,
 	SIDRA_VECTOR_OP_SIN		= 72,
 	SIDRA_VECTOR_OP_COS		= 73,
 
 	/* Comparisons: m. With NaN only NE is true. */
-	SIDRA_VECTOR_OP_LT		= 80,	/* a < b (f) */
+	SIDRA_VECTOR_OP_LT		= 80,
 	SIDRA_VECTOR_OP_LE		= 81,
 	SIDRA_VECTOR_OP_EQ		= 82,
 	SIDRA_VECTOR_OP_NE		= 83,
-	SIDRA_VECTOR_OP_LT_INT		= 84,	/* a < b (i) */
+	SIDRA_VECTOR_OP_LT_INT		= 84,
 	SIDRA_VECTOR_OP_LE_INT		= 85,
 	SIDRA_VECTOR_OP_EQ_INT		= 86,
 	SIDRA_VECTOR_OP_NE_INT		= 87,
@@ -134,35 +210,29 @@ enum sidra_vector_op {
 	SIDRA_VECTOR_OP_AND		= 101,
 	SIDRA_VECTOR_OP_OR		= 102,
 	SIDRA_VECTOR_OP_XOR		= 103,
-	SIDRA_VECTOR_OP_SHL		= 104,	/* a << (b % 32) */
-	SIDRA_VECTOR_OP_SHR		= 105,	/* a >> (b % 32), copies the sign */
-	SIDRA_VECTOR_OP_SHR_UNSIGNED	= 106,	/* a >> (b % 32), fills with zeros */
+	SIDRA_VECTOR_OP_SHL		= 104,
+	SIDRA_VECTOR_OP_SHR		= 105,
+	SIDRA_VECTOR_OP_SHR_UNSIGNED	= 106,
 
 	/* Conversions. Those to s32 saturate; NaN gives 0. */
-	SIDRA_VECTOR_OP_TO_INT		= 112,	/* i = a (f): nearest, ties to even */
-	SIDRA_VECTOR_OP_TO_INT_TRUNC	= 113,	/* i = a (f): towards zero */
-	SIDRA_VECTOR_OP_TO_FLOAT	= 114,	/* f = a (i): nearest, ties to even */
+	SIDRA_VECTOR_OP_TO_INT		= 112,
+	SIDRA_VECTOR_OP_TO_INT_TRUNC	= 113,
+	SIDRA_VECTOR_OP_TO_FLOAT	= 114,
 
-	/*
-	 * 32 random bits for each element (i): word e % 4 of Philox4x32-10 with the counter
-	 * {e / 4 (low word, high word), a, 0} and the key {b, c}. e: number of the element,
-	 * row * columns + column. Vector only; a, b, c (i) are not vectors.
-	 */
 	SIDRA_VECTOR_OP_RANDOM		= 120,
 
 	/* Along the row, in order of columns; the destination is a vector */
-	SIDRA_VECTOR_OP_SCAN		= 124,	/* f = a[0] + ... + a[column], from +0 */
-	SIDRA_VECTOR_OP_SCAN_INT	= 125,	/* i = likewise, modulo 2^32 */
+	SIDRA_VECTOR_OP_SCAN		= 124,
+	SIDRA_VECTOR_OP_SCAN_INT	= 125,
 
 	/* Reductions of a vector to a scalar register. Sums of f32 have 32 partial sums. */
-	SIDRA_VECTOR_OP_REDUCE_SUM	= 128,	/* f = sum of a */
-	SIDRA_VECTOR_OP_REDUCE_DOT	= 129,	/* f = sum of a * b, by fused multiply-add */
-	SIDRA_VECTOR_OP_REDUCE_MAX	= 130,	/* f; NaN if an element is */
+	SIDRA_VECTOR_OP_REDUCE_SUM	= 128,
+	SIDRA_VECTOR_OP_REDUCE_DOT	= 129,
+	SIDRA_VECTOR_OP_REDUCE_MAX	= 130,
 	SIDRA_VECTOR_OP_REDUCE_MIN	= 131,
-	/* i = column of the first largest a (f); of the first NaN if there is one. -0 equals +0. */
 	SIDRA_VECTOR_OP_REDUCE_ARGMAX	= 132,
 	SIDRA_VECTOR_OP_REDUCE_ARGMIN	= 133,
-	SIDRA_VECTOR_OP_REDUCE_SUM_INT	= 134,	/* i, modulo 2^32 */
+	SIDRA_VECTOR_OP_REDUCE_SUM_INT	= 134,
 	SIDRA_VECTOR_OP_REDUCE_MAX_INT	= 135,
 	SIDRA_VECTOR_OP_REDUCE_MIN_INT	= 136,
 	SIDRA_VECTOR_OP_COUNT

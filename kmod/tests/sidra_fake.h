@@ -15,6 +15,14 @@
 #include "../sidra_recovery.h"
 #include "../sidra_watch.h"
 
+/**
+ * struct sidra_fake - the device, and what it is connected to
+ * @sdev: the device
+ * @pdev: its PCI function
+ * @bus: the bus of the function, whose configuration space is @command
+ * @command: the register COMMAND
+ * @inode: of the address space that mappings belong to
+ */
 struct sidra_fake {
 	struct sidra_device sdev;
 	struct pci_dev pdev;
