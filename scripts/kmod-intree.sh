@@ -25,8 +25,10 @@ if [[ ${1:-} == --compile ]]; then
     cd /usr/src/linux
     # As in kmod.sh, for the same reasons; and the entry in MAINTAINERS is in the last patch.
     said=0
+    patches=(/build/*.patch)
+    patches=("${patches[@]:1}") # the first is the cover letter
     scripts/checkpatch.pl --strict --terse --quiet --show-types --showfile --max-line-length=100 \
-        --ignore FILE_PATH_CHANGES,TYPO_SPELLING,BIT_MACRO,CAMELCASE /build/*.patch >/tmp/said || said=$?
+        --ignore FILE_PATH_CHANGES,TYPO_SPELLING,BIT_MACRO,CAMELCASE "${patches[@]}" >/tmp/said || said=$?
     if ((said > 1)) || ! grep -q '^total:' /tmp/said; then # 1: it has found something
         echo "checkpatch did not come to its end ($said)"
         exit 1
@@ -35,7 +37,7 @@ if [[ ${1:-} == --compile ]]; then
         echo "checkpatch has found the above"
         exit 1
     fi
-    for patch in /build/*.patch; do patch -s -p1 --no-backup-if-mismatch -F0 <"$patch"; done
+    for patch in "${patches[@]}"; do patch -s -p1 --no-backup-if-mismatch -F0 <"$patch"; done
     configure() { # y or m
         # shellcheck disable=SC2016 # a file of make's variables
         printf 'CONFIG_%s\n' 64BIT=y PCI=y PCI_MSI=y MMU=y MODULES=y IO_URING=y HWMON=y DEBUG_FS=y DRM=y DRM_ACCEL=y KUNIT=y WERROR=y TRACING=y FTRACE=y \
@@ -62,7 +64,7 @@ mkdir -p $out
 if [[ ${1:-} ]]; then
     [[ -d $1 ]] || fail "there is no folder $1; TREE is a kernel's source."
     scripts/kmod_intree.py "$1" $out
-    echo "kmod-intree: the series for $1 is in $out; apply it there: git am $PWD/$out/*.patch"
+    echo "kmod-intree: the series for $1 is in $out; apply it there: git am $PWD/$out/000[1-9]*.patch"
     exit
 fi
 
@@ -96,7 +98,7 @@ if ! [[ -e $root/complete ]]; then
     touch "$root/complete"
 fi
 scripts/kmod_intree.py "$root/root/usr/src/linux" $out
-lines="$(cat $out/*.patch | grep -c '^+') lines in $(find $out -name '*.patch' | wc -l) patches"
+lines="$(cat $out/000[1-9]*.patch | grep -c '^+') lines in $(find $out -name '*.patch' ! -name '0000-*' | wc -l) patches"
 # What has compiled is not compiled again until the series, the root or this script changes.
 known=$cache/clean/intree-$(cat $out/*.patch "$0" <(echo "$root") | sha256sum | cut -c1-16)
 if [[ -e $known ]]; then

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""kmod_intree.py TREE OUT: writes the driver as a series of patches for a kernel tree, drivers/accel/sidra, into the folder OUT.
+"""kmod_intree.py TREE OUT: writes the driver as a series of patches for a kernel tree, drivers/accel/sidra, into the folder OUT, with a cover letter.
 
 The sources are those of kmod/, uapi/ and firmware/image. What differs in a kernel's tree is where headers are, how the driver is chosen (kmod/intree has its
-Kconfig, its page in Documentation and its entry in MAINTAINERS), and that the differences between kernels (sidra_compat.h) are decided: the probes of
+Kconfig, its page in Documentation, its entry in MAINTAINERS and the cover letter), and that the differences between kernels (sidra_compat.h) are decided: the probes of
 kmod/Kbuild are made in TREE, and unifdef removes what they leave out. TREE itself is only read.
 """
 import difflib
+import fnmatch
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DRIVER = "drivers/accel/sidra"
@@ -21,18 +23,48 @@ HARDWARE = ("sidra_hw.h", "sidra_reg.h")
 SENDER = "SIDRA developers <developers@sidra.example.org>"
 DATE = "Thu, 1 Jan 2026 00:00:00 +0000"  # the series of the same sources is the same
 
+
+
+def sources(*nouns):
+    return tuple(f"{DRIVER}/sidra_{noun}.[ch]" for noun in nouns)
+
+
+TITLE = "accel/sidra: Add a driver for the SIDRA Y1 accelerator"
+# Subject, message, files. What is chosen and compiled comes last, so that every step of a bisection builds.
 SERIES = (
     ("accel/sidra: Add the interface for programs",
-     "The ioctls, and the packets that programs write into rings which they own.\nNo structure of the hardware is part of the interface.",
-     (UAPI,)),
-    ("accel/sidra: Add a driver for the SIDRA Y1 accelerator",
-     "The chip stores matrices in crossbars of memristors, and multiplies vectors\nby them where they are stored. The driver isolates programs by page tables\n"
-     "and queues of their own, and recovers contexts or the device when the chip\ndoes not do what it was told.",
-     (DRIVER, "drivers/accel/Kconfig", "drivers/accel/Makefile")),
-    ("Documentation/accel: Describe the sidra driver",
-     "What its objects are, how memory and recovery work, and the files in sysfs\nand debugfs.",
-     ("Documentation",)),
-    ("MAINTAINERS: Add an entry for accel/sidra", "Who answers for the driver, and where it is discussed.", ("MAINTAINERS",)),
+     "The ioctls, and the packets that programs write into rings which they own. No structure of the hardware is part of the interface.",
+     (f"{UAPI}/*",)),
+    ("accel/sidra: Add the device and its recovery",
+     "Probe and removal, access to registers and interrupts, the channel for admin commands, calls and their arguments, and limits of users. "
+     "All resets are in one place, and the header of the device has the order of all locks.",
+     sources("admin", "args", "call", "chip", "compat", "device", "drv", "event", "file", "hw", "info", "ioctl", "irq", "limits", "mutex", "pure", "quiesce",
+             "recovery", "refusal", "reg", "reset", "trace")),
+    ("accel/sidra: Add memory",
+     "Buffers are shmem pages, SRAM on the card (L3), memory of the caller, or L3 of another card. Address spaces have page tables, through "
+     "which the chip translates all addresses of packets. A page is unpinned or freed only after the chip has acknowledged that it no longer "
+     "uses it.",
+     sources("bo", "dma", "l3", "map", "mmu", "peer", "ptab", "range", "vm")),
+    ("accel/sidra: Add contexts, queues and submission",
+     "A queue is a ring of packets. The ring of a user queue belongs to the program, which rings a mapped doorbell; into a kernel queue the "
+     "driver writes the packets of SUBMIT, with fences, and of io_uring commands. A watchdog stops queues that make no progress.",
+     sources("ctx", "epoch", "queue", "queue_memory", "submit", "uring*", "usage", "wait", "watch")),
+    ("accel/sidra: Add weights",
+     "Weights are matrices in crossbars. They are shared by file descriptors, and those with a name are in a directory in non-volatile memory "
+     "of the card, which the driver does not trust.",
+     sources("nvm", "report", "store", "table", "weights*", "xbar")),
+    ("accel/sidra: Add firmware and monitoring",
+     "The mailbox and updates of the signed firmware; files in sysfs and debugfs, hwmon with alarms, and device core dumps. Monitoring "
+     "does not slow down work of programs, and their work does not block a reader.",
+     (*sources("alarm", "coredump", "debugfs", "firmware", "hwmon", "image", "mailbox", "manage", "query", "ring", "sysfs", "telemetry", "update"),
+      f"{DRIVER}/image/*")),
+    ("accel/sidra: Add tests for KUnit",
+     "They run without a card, on memory that pretends to be registers, when the driver is loaded.",
+     (f"{DRIVER}/tests/*",)),
+    ("accel/sidra: Add Kconfig, Makefile and documentation",
+     "Only now the driver can be chosen. Documentation/accel has what its objects are, and how memory and recovery work; Documentation/ABI "
+     "the files in sysfs and debugfs. MAINTAINERS has who answers for them.",
+     (f"{DRIVER}/Kconfig", f"{DRIVER}/Makefile", "drivers/accel/Kconfig", "drivers/accel/Makefile", "Documentation/*", "MAINTAINERS")),
 )
 
 
@@ -48,8 +80,9 @@ def unifdef(text, *options):
 
 
 def documents(text):
-    """The same text with documents where they are in a kernel's tree; those that stay behind are libsidra's there."""
-    return re.sub(r"docs/(\w+\.md)", r"\1 of libsidra", text.replace("docs/abi/", "Documentation/ABI/testing/"))
+    """The same text with documents and headers where they are in a kernel's tree; documents that stay behind are libsidra's there."""
+    text = re.sub(r"docs/(\w+\.md)", r"\1 of libsidra", text.replace("docs/abi/", "Documentation/ABI/testing/"))
+    return re.sub(r"(?<!/)\buapi/(sidra_\w+\.h)", lambda match: f"drm/{match[1]}" if match[1] in INTERFACE else match[1], text)
 
 
 def placed(text):
@@ -121,8 +154,13 @@ def new_files(tree):
     files["Documentation/accel/sidra/index.rst"] = (ROOT / "kmod/intree/index.rst").read_text()
     version = next_version(tree)
     for page in sorted((ROOT / "docs/abi").iterdir()):
-        text = page.read_text().replace("out of tree, sidra 1.0", version).replace("maintainers of this repository", "dri-devel@lists.freedesktop.org")
-        files[f"Documentation/ABI/testing/{page.name}"] = text.replace("uapi/sidra_", f"{UAPI}/sidra_")
+        text = re.sub(r"out of tree, sidra \d+\.\d+", version, page.read_text())
+        text = text.replace("maintainers of this repository", "dri-devel@lists.freedesktop.org")
+        files[f"Documentation/ABI/testing/{page.name}"] = documents(text)
+    for path, text in files.items():
+        # What only this repository knows is a riddle in a kernel's tree.
+        if found := re.search(r"(?i)out of tree|this repository|(?<![\w/])(docs|uapi|kmod|tests|scripts)/\w+", text.replace("tests/sidra_", "")):
+            fail(f"{path} says {found[0]!r}")
     return files
 
 
@@ -178,24 +216,49 @@ def diff(path, old, new):
     return head + "".join(difflib.unified_diff(before, after, "/dev/null" if old is None else f"a/{path}", f"b/{path}"))
 
 
+def wrapped(text, indent=""):
+    return textwrap.fill(text, 72, initial_indent=indent, subsequent_indent=indent)
+
+
+def cover_letter(bodies):
+    """What kmod/intree/cover-letter says, with the series and its sizes."""
+    text = (ROOT / "kmod/intree/cover-letter").read_text()
+    parts = []
+    for number, ((subject, message, _), body) in enumerate(zip(SERIES, bodies, strict=True), 1):
+        lines = len(re.findall(r"^\+(?!\+\+ )", body, re.MULTILINE))
+        parts.append(wrapped(f"{number}. {subject.split(': ', 1)[1]} ({lines:,} lines)") + "\n" + wrapped(message, "   "))
+    series = "".join(bodies)
+    files = len(re.findall(r"^diff --git ", series, re.MULTILINE))
+    added = len(re.findall(r"^\+(?!\+\+ )", series, re.MULTILINE))
+    removed = len(re.findall(r"^-(?!-- )", series, re.MULTILINE))
+    text = text.replace("@SERIES@", "\n\n".join(parts))
+    return f"{text}\n {files} files changed, {added} insertions(+), {removed} deletions(-)\n"
+
+
+def mail(number, subject, text):
+    return f"From: {SENDER}\nDate: {DATE}\nSubject: [PATCH {number}/{len(SERIES)}] {subject}\n\n{text}--\n"
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     tree, out = map(pathlib.Path, sys.argv[1:])
-    changes = {path: (None, text) for path, text in new_files(tree).items()} | changed_files(tree)
+    left = {path: (None, text) for path, text in new_files(tree).items()} | changed_files(tree)
+    bodies = []
+    for subject, _, patterns in SERIES:
+        mine = sorted(path for path in left if any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns))
+        if not mine:
+            fail(f"the patch {subject!r} is empty")
+        bodies.append("".join(diff(path, *left.pop(path)) for path in mine))
+    if left:
+        fail(f"no patch of the series has {', '.join(sorted(left))}")
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.patch"):
         old.unlink()
-    left = dict(changes)
-    for number, (subject, message, folders) in enumerate(SERIES, 1):
-        mine = sorted(path for path in left if any(path == folder or path.startswith(f"{folder}/") for folder in folders))
-        body = "".join(diff(path, *left.pop(path)) for path in mine)
-        signed = f"{message}\n\nSigned-off-by: {SENDER}\n" if message else f"Signed-off-by: {SENDER}\n"
+    (out / "0000-cover-letter.patch").write_text(mail(0, TITLE, cover_letter(bodies)))
+    for number, ((subject, message, _), body) in enumerate(zip(SERIES, bodies, strict=True), 1):
         name = f"{number:04}-{re.sub(r'[^A-Za-z0-9]+', '-', subject)}.patch"
-        (out / name).write_text(
-            f"From: {SENDER}\nDate: {DATE}\nSubject: [PATCH {number}/{len(SERIES)}] {subject}\n\n{signed}---\n\n{body}--\n")
-    if left:
-        fail(f"no patch of the series has {', '.join(sorted(left))}")
+        (out / name).write_text(mail(number, subject, f"{wrapped(message)}\n\nSigned-off-by: {SENDER}\n---\n\n{body}"))
 
 
 if __name__ == "__main__":

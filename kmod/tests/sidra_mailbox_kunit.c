@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit test of the mailbox, on registers in plain memory; included by sidra_mailbox.c. tests/kmod
- * tests its rings.
+ * KUnit test of the mailbox, on registers in plain memory; included by sidra_mailbox.c. Its rings
+ * are tested in user space.
  */
 #include "sidra_fake_firmware.h"
 
