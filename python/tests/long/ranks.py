@@ -195,8 +195,8 @@ class Trouble(nn.Module):
         return x
 
 
-def failing(folder, trouble):
-    """Rank 1 is killed, stands still, or loses its chip."""
+def failing(folder, trouble, where="before"):
+    """Rank 1 is killed, stands still, or loses its chip: before or behind the layers of its stage."""
 
     def lose_the_chip():
         import sidra
@@ -208,7 +208,7 @@ def failing(folder, trouble):
     troubles = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP), "lose": lose_the_chip}
     model, (x, target) = stage_of(network(), RANK, SIZE), batch()
     if RANK == 1:
-        model = nn.Sequential(Trouble(troubles[trouble]), model)
+        model = nn.Sequential(*(Trouble(troubles[trouble]), model)[::1 if where == "before" else -1])
     stage = PipelineStage(model.to("sidra:0"), RANK, SIZE, torch.device("sidra:0"), group=group)
     schedule = Schedule1F1B(stage, MICROBATCHES, loss_fn=nn.functional.mse_loss)
     given = [x.to("sidra")] if RANK == 0 else []

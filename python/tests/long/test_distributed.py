@@ -109,9 +109,15 @@ def test_a_rank_that_stands_still_is_an_exception_of_the_others(tmp_path):
         assert code == 1 and names(text, rank, "rank 1", "imed out") and "Rank 1 at" not in text, text  # its process is there
 
 
-def test_a_lost_chip_ends_the_pipeline(tmp_path):
-    ended = end(start(3, tmp_path, "failing:lose"), 240)
-    assert ended[1][0] == 1 and "SIDRA_ERROR_CONTEXT_LOST" in ended[1][1], ended[1][1]
+@pytest.mark.parametrize("where", ["before", "behind"])
+def test_a_lost_chip_ends_the_pipeline(where, tmp_path):
+    ended = end(start(3, tmp_path, f"failing:lose:{where}"), 240)
+    code, text = ended[1]
+    assert code == 1 and "Lost devices: sidra:0." in text and "This process is rank 1 of torch.distributed." in text, text
+    if where == "before":  # an operator of the stage meets it, and PyTorch says which stage that is
+        assert "SIDRA_ERROR_CONTEXT_LOST" in text and "[Stage 1] failed to run forward" in text, text
+    else:
+        assert names(text, 1, "stage 1 of 3: ", "rank 2 (Float[4, 24]) failed: SIDRA_ERROR_CONTEXT_LOST"), text
     for rank in (0, 2):
         code, text = ended[rank]
         assert code == 1 and names(text, rank, "rank 1", "failed"), text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // torch.distributed between processes that have a device each. The memory of a tensor is the host's, so gloo sends it
 // and receives into it: this backend waits for the stream, and gives gloo tensors of the CPU on the same pages. What
-// fails says which rank did what.
+// fails says which rank did what, also if it is the device.
 #ifdef USE_C10D_GLOO  // PyTorch's own flag, if it has torch.distributed with gloo
 #include <ATen/ops/from_blob.h>
 #include <torch/library.h>
@@ -16,6 +16,7 @@
 #include "distributed/peers.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
+#include "runtime/rethrow.h"
 
 namespace sidra::pytorch {
 namespace {
@@ -24,12 +25,18 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// A tensor of the CPU on the same pages, which keeps them. Work of the current stream is done.
+// Work of the current streams is done, so the host may touch the tensors.
+void synchronize(const Tensors& tensors) {
+    for (const Tensor& tensor : tensors) {
+        if (tensor.defined() && is_sidra(tensor)) synchronize_current_stream(tensor.device().index());
+    }
+}
+
+// A tensor of the CPU on the same pages, which keeps them.
 Tensor host_of(const Tensor& tensor) {
     if (!tensor.defined() || !is_sidra(tensor)) return tensor;
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::kStrided,
                                 "torch.distributed: sidra has dense tensors only, not ", tensor.layout());
-    synchronize_current_stream(tensor.device().index());
     return at::from_blob(
         tensor.mutable_data_ptr(), tensor.sizes(), tensor.strides(), [storage = tensor.storage()](void*) {},
         at::TensorOptions(tensor.scalar_type()));
@@ -79,6 +86,10 @@ struct Operation {
     Peers others;
 };
 
+std::string failed(const Operation& operation, const std::string& stage) {
+    return c10::str("torch.distributed: rank ", operation.rank, ": ", stage, operation.what, " failed: ");
+}
+
 // Throws what gloo threw, with the operation before it, and the ranks that are gone behind it. What PyTorch threw is
 // about the arguments. stage: of the calling thread, if it is one that Python knows.
 template <typename F>
@@ -88,8 +99,8 @@ auto named(const Operation& operation, F&& call, std::string (*stage)() = pipeli
     } catch (const c10::Error&) {
         throw;
     } catch (const std::exception& error) {
-        TORCH_CHECK_WITH(DistBackendError, false, "torch.distributed: rank ", operation.rank, ": ", stage(),
-                         operation.what, " failed: ", error.what(), about_peers(*operation.others),
+        TORCH_CHECK_WITH(DistBackendError, false, failed(operation, stage()), error.what(),
+                         about_peers(*operation.others),
                          "\nThe first error of all ranks has the reason. This process group cannot go on: start its "
                          "ranks again.");
     }
@@ -156,7 +167,13 @@ class HostBackend final : public c10d::Backend {
         : Backend(host->getRank(), host->getSize()),
           host_(std::move(host)),
           global_ranks_(std::move(global_ranks)),
-          others_(std::make_shared<const std::vector<Peer>>(std::move(others))) {}
+          others_(std::make_shared<const std::vector<Peer>>(std::move(others))) {
+        ++distributed_groups;
+        own_rank = number(getRank());
+    }
+    ~HostBackend() override {
+        if (--distributed_groups == 0) own_rank = -1;
+    }
 
     const std::string getBackendName() const override { return "sidra"; }
     void setSequenceNumberForGroup() override { host_->setSequenceNumberForGroup(); }
@@ -218,18 +235,23 @@ class HostBackend final : public c10d::Backend {
                      });
     }
     WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override {
-        return begin(c10d::OpType::SCATTER, "scatter from rank " + name(options.rootRank), outputs, outputs,
-                     [&](Tensors& host) {
-                         std::vector<Tensors> from = host_of(inputs);
-                         return host_->scatter(host, from, options);
-                     });
+        return begin(
+            c10d::OpType::SCATTER, "scatter from rank " + name(options.rootRank), outputs, outputs,
+            [&](Tensors& host) {
+                std::vector<Tensors> from = host_of(inputs);
+                return host_->scatter(host, from, options);
+            },
+            flat(inputs));
     }
     WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                            const c10d::ReduceScatterOptions& options) override {
-        return begin(c10d::OpType::REDUCE_SCATTER, "reduce_scatter", outputs, outputs, [&](Tensors& host) {
-            std::vector<Tensors> from = host_of(inputs);
-            return host_->reduce_scatter(host, from, options);
-        });
+        return begin(
+            c10d::OpType::REDUCE_SCATTER, "reduce_scatter", outputs, outputs,
+            [&](Tensors& host) {
+                std::vector<Tensors> from = host_of(inputs);
+                return host_->reduce_scatter(host, from, options);
+            },
+            flat(inputs));
     }
     WorkPtr _reduce_scatter_base(Tensor& output, Tensor& input, const c10d::ReduceScatterOptions& options) override {
         return begin(c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {input}, {output},
@@ -287,11 +309,18 @@ class HostBackend final : public c10d::Backend {
     std::string name(int64_t rank) const { return std::to_string(number(rank)); }
     static std::string tagged(int tag) { return tag == 0 ? "" : ", tag " + std::to_string(tag); }
 
+    // more: tensors that the call uses beside these.
     template <typename F>
-    WorkPtr begin(c10d::OpType type, std::string what, const Tensors& given, const Tensors& outputs, F&& call) {
-        Tensors host = host_of(given);
+    WorkPtr begin(c10d::OpType type, std::string what, const Tensors& given, const Tensors& outputs, F&& call,
+                  const Tensors& more = {}) {
         if (!given.empty()) what += " (" + shapes(given) + ")";
         Operation operation{number(getRank()), std::move(what), others_};
+        try {
+            for (const Tensors* tensors : {&given, &outputs, &more}) synchronize(*tensors);
+        } catch (const c10::Error&) {  // of the device: this rank is the one that the others will miss
+            rethrow_behind(failed(operation, pipeline_stage()));
+        }
+        Tensors host = host_of(given);
         WorkPtr work = named(operation, [&] { return call(host); });
         will_be_written(outputs);
         return c10::make_intrusive<HostWork>(std::move(work), type, std::move(operation), outputs);

@@ -6,7 +6,9 @@
 
 #include <string>
 
+#include "distributed/context.h"
 #include "runtime/device.h"
+#include "runtime/rethrow.h"
 
 namespace sidra::pytorch {
 namespace {
@@ -16,6 +18,12 @@ std::string about_lost_devices() {
     if (lost.empty()) return "";
     return "\nLost devices: " + lost +
            ". torch.sidra.recover(device) makes one usable again if it is still there; tensors and weights stay.";
+}
+
+// In the output of many processes, which one it was.
+std::string about_rank() {
+    const int64_t rank = own_rank;
+    return rank < 0 ? "" : "\nThis process is rank " + std::to_string(rank) + " of torch.distributed.";
 }
 
 }  // namespace
@@ -43,11 +51,11 @@ void fail(sidra_status status) {
                     ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
                       "one that failed are lost."
                     : "\ntorch.sidra.synchronize() makes the stream usable again.",
-                about_lost_devices());
+                about_lost_devices(), about_rank());
         }
         case SIDRA_ERROR_CONTEXT_LOST:
         case SIDRA_ERROR_DEVICE_LOST:
-            TORCH_CHECK(false, text, "\nResults of queued work are lost.", about_lost_devices());
+            TORCH_CHECK(false, text, "\nResults of queued work are lost.", about_lost_devices(), about_rank());
         case SIDRA_ERROR_WRONG_CONTEXT:
             TORCH_CHECK(false,
                         "Expected all tensors to be on the same device, but they are on two chips; move one with "
@@ -55,6 +63,18 @@ void fail(sidra_status status) {
                         text, ")");
         default:
             TORCH_CHECK(false, text);
+    }
+}
+
+void rethrow_behind(const std::string& text) {
+    try {
+        throw;
+    } catch (const c10::OutOfMemoryError& error) {
+        TORCH_CHECK_WITH(OutOfMemoryError, false, text, error.what_without_backtrace());
+    } catch (const c10::NotImplementedError& error) {
+        TORCH_CHECK_NOT_IMPLEMENTED(false, text, error.what_without_backtrace());
+    } catch (const c10::Error& error) {
+        TORCH_CHECK(false, text, error.what_without_backtrace());
     }
 }
 
