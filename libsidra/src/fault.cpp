@@ -63,6 +63,8 @@ std::string describe_root(const sidra_fault_info& info) {
                                                             : cause_text(info.root_cause));
 }
 
+}  // namespace
+
 std::string describe_cause(const sidra_fault_info& info) {
     switch (info.cause) {
         case SIDRA_FAULT_PRODUCER:
@@ -73,8 +75,6 @@ std::string describe_cause(const sidra_fault_info& info) {
             return fmt::format("{} (address {:#x})", cause_text(info.cause), info.address);
     }
 }
-
-}  // namespace
 
 sidra_fault fault_of(const Queue& queue) { return load_fault(*queue.state); }
 

@@ -10,8 +10,9 @@
 namespace sidra {
 
 const char* opcode_name(uint32_t opcode);
-const char* cause_text(uint32_t cause);  // "address not mapped"
-const char* cause_hint(uint32_t cause);  // what the user can do
+const char* cause_text(uint32_t cause);                    // "address not mapped"
+const char* cause_hint(uint32_t cause);                    // what the user can do
+std::string describe_cause(const sidra_fault_info& info);  // with the address, or where the failure began
 
 // The fault that stopped the queue; cause 0: none.
 sidra_fault fault_of(const Queue& queue);

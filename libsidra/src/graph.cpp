@@ -205,6 +205,14 @@ sidra_status launch_graph(const char* call, sidra_stream* stream, sidra_graph* g
     return status;
 }
 
+bool is_launch(const sidra_graph* graph, const sidra_cmd& packet) {
+    sidra_graph* const object = HandleTable<sidra_graph>::find(parts_of(graph));
+    if (object == nullptr || packet.hdr.opcode != SIDRA_CMD_CALL) return false;
+    const std::lock_guard lock(object->mutex);
+    return std::ranges::any_of(object->versions,
+                               [&](const auto& version) { return version->commands->address() == packet.call.addr; });
+}
+
 }  // namespace sidra
 
 using namespace sidra;

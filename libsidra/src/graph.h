@@ -10,6 +10,9 @@ namespace sidra {
 // stream's deadline. `point` returns the point after the run.
 sidra_status launch_graph(const char* call, sidra_stream* stream, sidra_graph* graph, uint64_t latest, Point* point);
 
+// Whether a packet of a ring runs the graph; false if the handle is not good.
+bool is_launch(const sidra_graph* graph, const sidra_cmd& packet);
+
 }  // namespace sidra
 
 #endif

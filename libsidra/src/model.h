@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +32,7 @@ struct ModelVariant {
     // sidra_model_run(), and others are refused.
     enum class Use { kNone, kQueueing, kRunning };
 
-    std::mutex mutex;  // protects work and use
+    std::mutex mutex;  // protects work and use, and graphs and host when they are made
     std::condition_variable queued;
     sidra_buffer* work = nullptr;  // null: not made yet
     Use use = Use::kNone;
@@ -38,7 +40,6 @@ struct ModelVariant {
     // The calls of the chip before, between and behind the functions of the host; empty: not made yet.
     std::vector<sidra_graph*> graphs;
     std::shared_ptr<HostSteps> host;  // made with the graphs
-    uint64_t first = 0;               // value of the point of the last run's first graph
     Point last;                       // end of the last run
 };
 
@@ -83,6 +84,16 @@ sidra_status get_work(const char* call, sidra_model* model, uint32_t number, sid
 sidra_status queue_run(const char* call, sidra_stream* stream, sidra_model* model, uint32_t number);
 
 sidra_status check_variant(const char* call, const sidra_model& model, uint32_t variant);
+
+// "variant 0, call 3 '/Gather'"; for numbers of sidra_model::variants.
+std::string call_name(const sidra_model& model, uint32_t variant, uint32_t number);
+// The call at which a stream has stopped.
+struct FailedCall {
+    uint32_t variant, number;
+    bool of_host;
+    std::string why;
+};
+std::optional<FailedCall> failed_call(const sidra_model& model, sidra_stream* stream);
 
 // UNPROGRAMMED if a matrix is not on crossbars, or its programming was dropped. OK if it is only queued.
 sidra_status check_deployed(const char* call, sidra_model* model);

@@ -6,7 +6,6 @@
 
 #include "buffer.h"
 #include "callback.h"
-#include "fault.h"
 #include "graph.h"
 #include "kept_error.h"
 #include "label.h"
@@ -20,11 +19,6 @@ namespace sidra {
 namespace {
 
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
-
-std::string call_name(const sidra_model& model, uint32_t variant, uint32_t number) {
-    const format::Call& call = *variant_of(model, variant).calls()->Get(number);
-    return fmt::format("variant {}, call {} {}", variant, number, quoted(call.name()));
-}
 
 // The variant's lock is held.
 sidra_status make_work(const char* call, sidra_model* model, uint32_t variant) {
@@ -107,6 +101,7 @@ sidra_status make_graphs(const char* call, sidra_model* model, uint32_t number) 
     status = end_graph();
     if (status != SIDRA_OK) return fail_part(call, *model, fmt::format("variant {}", number), status);
     recording.end();
+    const std::lock_guard lock(variant.mutex);  // for failed_call()
     variant.graphs.swap(graphs.list);
     variant.host = std::move(host);
     return SIDRA_OK;
@@ -123,7 +118,6 @@ sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, 
         if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1, latest, &variant.last));
         Point point;
         SIDRA_TRY(launch_graph(call, stream, variant.graphs[i], latest, &point));
-        if (i == 0) variant.first = point.value;
         variant.last = std::move(point);
     }
     return SIDRA_OK;
@@ -166,13 +160,6 @@ sidra_status check_waiting(const char* call, const sidra_model& model, uint32_t 
                 model.id);
 }
 
-// The points of a run: that of its first graph, and its end.
-constexpr uint64_t kNothing = UINT64_MAX;
-struct Run {
-    uint64_t first = kNothing;  // kNothing: nothing was queued
-    Point end;
-};
-
 // A thread to which a variant belongs: no other one uses it meanwhile, except for its buffer.
 class Turn {
    public:
@@ -199,14 +186,6 @@ class Turn {
         begun_ = true;
         return SIDRA_OK;
     }
-    // Returns what it queues, also if it fails after a part of that: a function of the host may have failed meanwhile.
-    sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, uint32_t variant, uint64_t deadline,
-                        Run* run) {
-        variant_.first = kNothing;
-        const sidra_status status = sidra::launch(call, stream, model, variant, deadline);
-        *run = {variant_.first, variant_.last};
-        return status;
-    }
 
    private:
     ModelVariant& variant_;
@@ -229,22 +208,14 @@ void copy_out(const Tensors& tensors, const std::byte* memory, void* const* to) 
 }
 
 // Names the call of the model at which the run has failed.
-sidra_status fail_run(const char* call, const sidra_model& model, uint32_t variant, const Run& run,
-                      sidra_status status) {
-    if (run.first == kNothing) return status;
-    const auto in_run = [&](uint64_t value) { return value >= run.first && value <= run.end.value; };
-    const HostSteps::Failure failure = model.variants[variant]->host->failure();
-    if (status == SIDRA_ERROR_FAULT && failure.before.queue == run.end.queue && failure.before.epoch == run.end.epoch &&
-        in_run(failure.before.value))
-        return fail(status, call, "{}, {}: {}; sidra_stream_reset() drops what is queued and goes on",
-                    model.file.path(), call_name(model, variant, failure.call),
-                    failure.text.empty() ? "the host has not enough memory for the function" : failure.text);
-    const sidra_fault fault = fault_of(*run.end.queue);
-    const uint32_t calls = model.file.manifest().variants()->Get(variant)->calls()->size();
-    if (status != SIDRA_ERROR_FAULT || fault.cause == 0 || fault.cause == SIDRA_FAULT_PRODUCER ||
-        !in_run(fault.sequence + 1) || fault.cookie >= calls)
-        return status;
-    return fail_part(call, model, call_name(model, variant, fault.cookie), status);
+sidra_status fail_run(const char* call, const sidra_model& model, sidra_stream* stream, sidra_status status) {
+    if (status != SIDRA_ERROR_FAULT) return status;
+    const std::optional<FailedCall> failed = failed_call(model, stream);
+    if (!failed) return status;
+    const std::string name = call_name(model, failed->variant, failed->number);
+    if (!failed->of_host) return fail_part(call, model, name, status);
+    return fail(status, call, "{}, {}: {}; sidra_stream_reset() drops what is queued and goes on", model.file.path(),
+                name, failed->why);
 }
 
 }  // namespace
@@ -294,8 +265,7 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         SIDRA_TRY(check_waiting(call, *model, variant));
         Turn turn(model->variants[variant].get());
         SIDRA_TRY(turn.begin(call, model, variant, ModelVariant::Use::kRunning, deadline));
-        const Point last = model->variants[variant]->last;
-        Run run;
+        const Point& last = model->variants[variant]->last;
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
         submit_batch(stream);  // the run before this one may be in it
@@ -304,11 +274,11 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         before.restore();  // a run that has failed is over, too
         const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
-        if (const sidra_status status = turn.launch(call, stream, model, variant, deadline, &run); status != SIDRA_OK)
-            return fail_run(call, *model, variant, run, status);
+        if (const sidra_status status = launch(call, stream, model, variant, deadline); status != SIDRA_OK)
+            return fail_run(call, *model, stream, status);
         submit_batch(stream);
-        if (const sidra_status status = wait_for(call, run.end, deadline); status != SIDRA_OK)
-            return fail_run(call, *model, variant, run, status);
+        if (const sidra_status status = wait_for(call, last, deadline); status != SIDRA_OK)
+            return fail_run(call, *model, stream, status);
         copy_out(*manifest.outputs(), static_cast<const std::byte*>(memory), outputs);
         reap(stream);
         return SIDRA_OK;

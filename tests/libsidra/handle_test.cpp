@@ -289,6 +289,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_model_run_async(s, m, 0));
         BAD(sidra_model_run_async(stream, m, 0));
         BAD(sidra_model_run(stream, m, 0, nullptr, nullptr, 0));
+        auto model_fault = SIDRA_INIT(sidra_model_fault_info);
+        BAD(sidra_model_fault(m, stream, &model_fault));
         if (m) BAD(sidra_model_destroy(m));
         // Destroying NULL is allowed.
         if (d) BAD(sidra_device_close(d));

@@ -6,6 +6,7 @@
  *   sidra_model_deploy_async()   puts its matrices on crossbars
  *   sidra_model_run()            runs it once: copies inputs, computes, copies outputs
  *   sidra_model_run_async()      the same without copies: inputs and outputs are in a buffer that the model owns
+ *   sidra_model_fault()          which call it was, if a stream has stopped
  *
  * The conventions of sidra.h apply. A model belongs to a context, and a context can have several. It has variants, each for one shape of every
  * input (for example batches of 1 and 32), which share matrices, programs and constants. Arguments named `variant`, `index` and so on count
@@ -147,6 +148,20 @@ SIDRA_API sidra_status sidra_model_run_async(sidra_stream *stream, sidra_model *
  */
 SIDRA_API sidra_status sidra_model_run(sidra_stream *stream, sidra_model *model, uint32_t variant, const void *const *inputs, void *const *outputs,
 				       uint64_t deadline);
+
+/* The call of a model at which a stream has stopped. */
+typedef struct sidra_model_fault_info {
+	size_t struct_size;
+	uint32_t variant, call;		/* their numbers */
+	const char *name;		/* of the call, as texts of sidra_model_info */
+	char text[256];			/* all of this and the reason as a sentence, of which it may be the beginning only */
+} sidra_model_fault_info;
+/*
+ * Between a fault and sidra_stream_reset(), when only the stream is known: errors of sidra_model_run() name the call already. If the stream waited
+ * for another stream of the context, the call is the one at which that has stopped (sidra_fault_info::root_stream).
+ * NOT_FOUND: the stream has not stopped, or not at a call of this model. WRONG_CONTEXT: stream and model have different contexts.
+ */
+SIDRA_API sidra_status sidra_model_fault(sidra_model *model, sidra_stream *stream, sidra_model_fault_info *info);
 
 #ifdef __cplusplus
 }

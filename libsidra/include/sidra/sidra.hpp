@@ -787,6 +787,13 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_stream_fault(get(), &info));
         return info.cause != 0 ? std::optional(info) : std::nullopt;
     }
+    // The call of the model at which it stopped; nothing if that was something else.
+    std::optional<sidra_model_fault_info> fault(const Model& model) const {
+        auto info = detail::init<sidra_model_fault_info>();
+        return detail::check_or(sidra_model_fault(model.get(), get(), &info), SIDRA_ERROR_NOT_FOUND)
+                   ? std::optional(info)
+                   : std::nullopt;
+    }
     // Drops the queued operations and clears the fault; the stream is usable again.
     void reset() { detail::check(sidra_stream_reset(get())); }
     sidra_operation_report report(uint64_t sequence) const {
