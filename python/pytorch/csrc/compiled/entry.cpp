@@ -12,6 +12,7 @@
 
 #include "compiled/model.h"
 #include "residency/residency.h"
+#include "runtime/rethrow.h"
 
 namespace nb = nanobind;
 
@@ -33,7 +34,11 @@ nb::tuple run(Model& model, const std::vector<at::Tensor>& inputs) {
     std::vector<at::Tensor> results;
     {
         const nb::gil_scoped_release release_gil;  // another thread's run may be under way
-        results = model.run(inputs);
+        try {
+            results = model.run(inputs);
+        } catch (const c10::Error&) {
+            rethrow_behind(model.region() + " cannot run: ");
+        }
     }
     PyObject* const tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
     if (tuple == nullptr) throw nb::python_error();
@@ -137,7 +142,7 @@ void add_compiled(nb::module_& m) {
         .def("__init__", [](Contents* self, const nb::sequence& tensors) { new (self) Contents(tensors_of(tensors)); })
         .def("are_current", &Contents::are_current);
     nb::class_<Model>(m, "Model")
-        .def(nb::init<int, const std::string&, std::shared_ptr<const Contents>,
+        .def(nb::init<int, const std::string&, const std::string&, std::shared_ptr<const Contents>,
                       const std::vector<std::shared_ptr<Model>>&>(),
              nb::call_guard<nb::gil_scoped_release>())
         .def("deploy", &Model::deploy, nb::call_guard<nb::gil_scoped_release>())

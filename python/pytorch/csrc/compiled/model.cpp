@@ -42,12 +42,13 @@ bool Contents::are_current() const {
 }
 
 // Runs use one memory, so a stream waits for what another one has queued with it, also if that has failed half way.
-// The lock is held.
+// What was dropped or lost is over. The lock is held.
 class Model::Turn {
    public:
     explicit Turn(Model& model) : model_(model) {
         sidra_stream* const stream = current_stream(model.index_);
-        if (model.used_by_ != nullptr && model.used_by_ != stream)
+        if (model.used_by_ != nullptr && model.used_by_ != stream &&
+            sidra_event_query(model.last_) == SIDRA_ERROR_NOT_READY)
             check(sidra_stream_wait_event(OnStream(model.index_, "sidra::wait"), model.last_));
         model.used_by_ = stream;
     }
@@ -59,7 +60,7 @@ class Model::Turn {
     Model& model_;
 };
 
-Model::Model(int index, const std::string& path, std::shared_ptr<const Contents> constants,
+Model::Model(int index, const std::string& path, const std::string& region, std::shared_ptr<const Contents> constants,
              const std::vector<std::shared_ptr<Model>>& others)
     : index_(static_cast<c10::DeviceIndex>(index)), constants_(std::move(constants)) {
     check(sidra_model_load(device(index_).context(), path.c_str(), &model_));
@@ -68,7 +69,10 @@ Model::Model(int index, const std::string& path, std::shared_ptr<const Contents>
         if (status == SIDRA_OK) status = sidra_model_share_matrices(model_, other->model_, nullptr);
     // Of an event that was never recorded, nobody waits.
     if (status == SIDRA_OK) status = sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &last_);
-    if (status == SIDRA_OK && describe()) return;
+    if (status == SIDRA_OK && describe()) {
+        named_ = std::make_unique<NamedModel>(index_, region, model_, last_);
+        return;
+    }
     static_cast<void>(sidra_model_destroy(model_));
     static_cast<void>(sidra_event_destroy(last_));
     if (status != SIDRA_OK) fail(status);
@@ -77,6 +81,7 @@ Model::Model(int index, const std::string& path, std::shared_ptr<const Contents>
 
 Model::~Model() {
     static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
+    named_.reset();
     static_cast<void>(sidra_model_destroy(model_));
     residency_region_ended(index_);
     static_cast<void>(sidra_event_destroy(last_));
@@ -105,6 +110,7 @@ std::vector<at::Tensor> Model::run(const std::vector<at::Tensor>& inputs) {
     const std::lock_guard guard(lock_);
     const Turn turn(*this);
     if (!programmed_) queue_programming();
+    named_->set_stream(used_by_);
     sidra_buffer* buffer = nullptr;
     check(sidra_model_get_buffer(model_, 0, &buffer));
     for (size_t i = 0; i < inputs.size(); ++i) {

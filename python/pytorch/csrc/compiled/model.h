@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "compiled/regions.h"
 #include "runtime/device.h"
 
 namespace sidra::pytorch {
@@ -38,8 +39,9 @@ class Contents {
 // A model in the context that all tensors of its device have. Any thread; runs of one model take turns.
 class Model {
    public:
-    // others: models of the same region; what they have on crossbars is not put there once more.
-    Model(int index, const std::string& path, std::shared_ptr<const Contents> constants,
+    // region: its name, for errors. others: models of the same region; what they have on crossbars is not put there
+    // once more.
+    Model(int index, const std::string& path, const std::string& region, std::shared_ptr<const Contents> constants,
           const std::vector<std::shared_ptr<Model>>& others);
     // Waits for its last run, which would fault the stream otherwise.
     ~Model();
@@ -53,6 +55,8 @@ class Model {
     // Queues a run of the first variant: copies the inputs to where the model has them, and the results to new tensors.
     // Nothing is queued, and the list is empty, if a constant has changed or the inputs have other types or shapes.
     std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);
+
+    const std::string& region() const { return named_->region(); }
 
    private:
     // An input or output in the model's memory.
@@ -74,6 +78,7 @@ class Model {
     sidra_event* last_ = nullptr;      // behind the latest run
     sidra_stream* used_by_ = nullptr;  // for it
     bool programmed_ = false;
+    std::unique_ptr<NamedModel> named_;
 };
 
 }  // namespace sidra::pytorch

@@ -2,7 +2,9 @@
 #include "runtime/device.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 
+#include "compiled/regions.h"
 #include "profiler/profile.h"
 #include "residency/residency.h"
 #include "runtime/error.h"
@@ -107,7 +109,7 @@ bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
     const std::lock_guard guard(reset_lock_);
     auto fault = SIDRA_INIT(sidra_fault_info);
     if (sidra_stream_fault(stream(id), &fault) != SIDRA_OK || fault.cause == 0) return false;
-    *text += fault.text;
+    *text += fault.text + region_at_fault(index_, stream(id));
     if (sidra_stream_reset(stream(id)) != SIDRA_OK) return false;
     residency_drop_failed(index_);
     return true;
@@ -115,21 +117,26 @@ bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
 
 void Device::synchronize() const {
     const OnHost span(index_, HostWork::kSynchronize);
-    std::string faults;
+    std::vector<std::string> faults;
     for (size_t id = 0; id < kStreamsMax; ++id) {
         sidra_stream* handle = streams_[id].load(std::memory_order_acquire);
         if (handle == nullptr) break;
         const sidra_status status = sidra_stream_synchronize(handle, SIDRA_NEVER);
-        if (status == SIDRA_ERROR_FAULT && reset_if_stopped(static_cast<c10::StreamId>(id), &faults)) continue;
+        std::string text;
+        if (status == SIDRA_ERROR_FAULT && reset_if_stopped(static_cast<c10::StreamId>(id), &text)) {
+            faults.push_back(std::move(text));
+            continue;
+        }
         check(status);
     }
-    TORCH_CHECK(faults.empty(), "SIDRA_ERROR_FAULT: ", faults,
+    TORCH_CHECK(faults.empty(), "SIDRA_ERROR_FAULT: ", c10::Join("\n", faults),
                 "\nResults of operations behind it are lost; all streams are usable again.");
 }
 
 void Device::recover() const {
     check(sidra_context_recover(context()));
     residency_drop_failed(index_);
+    forget_lost_runs(index_);
 }
 
 c10::DeviceIndex device_count() noexcept {

@@ -4,8 +4,10 @@
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <string>
 
+#include "compiled/regions.h"
 #include "distributed/context.h"
 #include "runtime/device.h"
 #include "runtime/rethrow.h"
@@ -43,19 +45,23 @@ void fail(sidra_status status) {
                         "torch.multiprocessing.set_start_method('spawn'), or use the device only in them.");
         case SIDRA_ERROR_FAULT: {
             const std::vector<std::string> stopped = reset_stopped_streams();
-            // With several chips, which one it was: the text knows its stream only.
-            TORCH_CHECK(
-                false, text,
-                stopped.size() > 1 || (!stopped.empty() && device_count() > 1) ? "\n" + c10::Join("\n", stopped) : "",
-                !stopped.empty()
-                    ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
-                      "one that failed are lost."
-                    : "\ntorch.sidra.synchronize() makes the stream usable again.",
-                about_lost_devices(), about_rank());
+            std::string lines = stopped.empty() ? stopped_regions() : "";  // a stream that is not the thread's
+            for (const std::string& of : stopped) {
+                // With several chips, which one it was: the text knows its stream only. A second line has the region.
+                const bool whole = stopped.size() > 1 || device_count() > 1;
+                lines += whole ? "\n" + of : of.substr(std::min(of.find('\n'), of.size()));
+            }
+            TORCH_CHECK(false, text, lines,
+                        !stopped.empty()
+                            ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
+                              "one that failed are lost."
+                            : "\ntorch.sidra.synchronize() makes the stream usable again.",
+                        about_lost_devices(), about_rank());
         }
         case SIDRA_ERROR_CONTEXT_LOST:
         case SIDRA_ERROR_DEVICE_LOST:
-            TORCH_CHECK(false, text, "\nResults of queued work are lost.", about_lost_devices(), about_rank());
+            TORCH_CHECK(false, text, "\nResults of queued work are lost.", lost_regions(), about_lost_devices(),
+                        about_rank());
         case SIDRA_ERROR_WRONG_CONTEXT:
             TORCH_CHECK(false,
                         "Expected all tensors to be on the same device, but they are on two chips; move one with "

@@ -28,6 +28,7 @@ LOG = logging.getLogger("sidra")
 INT8, ERROR = device.MATMUL_MODES.index("int8"), device.FALLBACK_MODES.index("error")
 SHAPES_MAX, PADDED_SHAPES_MAX = 8, 24  # for which a region is compiled; the latter if it is padded to one of few
 NO_ROOM = "SIDRA_ERROR_OUT_OF_CROSSBARS"
+BROKEN = ("SIDRA_ERROR_FAULT", "SIDRA_ERROR_CONTEXT_LOST", "SIDRA_ERROR_DEVICE_LOST")  # nothing that a region could do about it
 RUNS_MAX = 1024  # with the same weights, before they are compiled once more
 WORTH = 60  # seconds for which a compiled model should be of use
 
@@ -55,7 +56,7 @@ class Program:
 
     def __init__(self, region: Region, path: str, arguments: Sequence[Any], inputs: Sequence[int], of: Weights, small: bool):
         index = next(iter(region.devices)).index
-        self.model: Any = _C.Model(index, path, of.contents, [program.model for program in of.programs.values()])
+        self.model: Any = _C.Model(index, path, region.name, of.contents, [program.model for program in of.programs.values()])
         self.model.deploy()  # all matrices are read now, so the file may go
         self._run = self.model.run
         self.inputs = list(inputs)
@@ -334,6 +335,8 @@ class Region:
                 self._tell(error)
                 of.refused[shapes] = None
         except RuntimeError as error:  # for these shapes, or without room now
+            if is_broken(error):
+                raise RuntimeError(f"{self.name} cannot be compiled: {error}") from error
             again = shapes in of.refused
             if not again or _C.fallback_mode() == ERROR:
                 self._tell(error)  # before it is remembered: where that is an exception, it is one each time
@@ -355,7 +358,7 @@ class Region:
             try:
                 return Program(self, path, arguments, network.inputs, of, small)
             except RuntimeError as error:  # the file is gone or damaged: as if it had not been there
-                if NO_ROOM in str(error):
+                if NO_ROOM in str(error) or is_broken(error):
                     raise
         program, small = network.program(expected)
         if folder is not None:
@@ -377,6 +380,11 @@ class Region:
         if key is not None and of.contents.are_current():
             cache.keep(f"{key}.small" if small else key, compiled.path)
         return Program(self, compiled.path, arguments, network.inputs, of, small)
+
+
+def is_broken(error: RuntimeError) -> bool:
+    """Whether it is about the device."""
+    return any(code in str(error) for code in BROKEN)
 
 
 def _note(gone: collections.deque[Any], key: Any, entry: Callable[[], Any]) -> None:
