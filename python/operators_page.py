@@ -24,6 +24,15 @@ largest one in units in the last place of an f32, that of the CPU included.
 |---|---|---|---|---|---|
 """
 
+OTHERS = """
+
+## Others
+
+There is no table of types for these: the code of each kernel decides by types, shapes, strides and the other arguments
+together. `torch.sidra.fallbacks()` lists what of a program ran on the CPU, with `SIDRA_FALLBACK=error` that is an
+exception, and the profiler has a row for it ([pytorch.md](pytorch.md#profiler)).
+"""
+
 
 def pointwise():
     strings = r'"(?:[^"]*)"|\w+'
@@ -58,7 +67,7 @@ def wrapped(words, width=120):
 
 
 def page():
-    parts = [HEAD + "\n".join(pointwise()) + "\n\n## Others\n"]
+    parts = [HEAD + "\n".join(pointwise()) + OTHERS]
     for path in sorted(ATEN.glob("*.cpp")):
         source = path.read_text()
         # Without overloads, and without the variants in place of those that have others.
