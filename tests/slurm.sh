@@ -40,7 +40,7 @@ status=0
 [[ $status == 64 ]] || fail "status $status of a file in no folder"
 grep -q "$folder/no" "$folder/said" || fail "does not name the folder that is missing"
 
-plugins=$(SLURM_PLUGINS=print scripts/slurm.sh) || exit 0 # not available here
+plugins=$(SLURM_PLUGINS=print scripts/slurm.sh) || { [[ ! ${CI:-} ]] || fail "continuous integration has to have Slurm"; exit 0; }
 # Slurm needs files of these names; the nodes of cards are elsewhere.
 mkdir "$folder/dev" "$folder/spool"
 touch "$folder"/dev/sidra{0,2}
