@@ -3,8 +3,8 @@
 """Serves a network for digits over HTTP with Ray Serve, one replica a chip, and asks it about the digits of the test set.
 
 Each replica takes a device that no other one has, puts the network's weights on its crossbars, and computes requests in batches. When a replica ends,
-Ray starts another one, which takes the device that became free. `--kill` shows that: it kills a replica in the middle. Prints how many answers were
-right, how many requests had to be repeated, and who answered them.
+Ray starts another one, which takes the device that became free. `--kill` shows that: it kills a replica in the middle. `--lose` resets the chip of one,
+whose checks of health fail then, so Ray replaces it, too. Prints how many answers were right, how many requests had to be repeated, and who answered them.
 
 Needs python/requirements-serve.txt. `--keep` serves until the program is interrupted:
     curl -d '{"image": [0, 0, 5, 13, ...]}' http://127.0.0.1:8000/"""
@@ -26,6 +26,7 @@ os.environ.setdefault("SIDRA_FALLBACK", "silent")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
+import sidra
 import torch
 from ray import serve
 from starlette.requests import Request
@@ -89,6 +90,11 @@ class Digits:
         """Ray calls this each second, and starts another replica if it fails: the chip may be lost."""
         torch.ones(1, device="sidra:0").sum().item()
 
+    def lose(self):
+        """For `--lose`: the chip is reset, as by an administrator, and computes no more for this process."""
+        sidra.Device(0).reset()
+        return {"device": self.device, "process": os.getpid()}
+
     @serve.batch(max_batch_size=32, batch_wait_timeout_s=0.005)
     async def classify(self, images):
         with torch.no_grad():
@@ -134,6 +140,7 @@ def main():
     parser.add_argument("--clients", type=int, default=16, help="requests at a time (default: 16)")
     parser.add_argument("--port", type=int, default=8000, help="default: 8000")
     parser.add_argument("--kill", action="store_true", help="kill a replica in the middle")
+    parser.add_argument("--lose", action="store_true", help="reset the chip of a replica")
     parser.add_argument("--keep", action="store_true", help="serve until the program is interrupted")
     options = parser.parse_args()
     if not torch.sidra.is_available():
@@ -166,6 +173,16 @@ def demonstrate(options, images, labels):
         answer, repeated = ask(options.port, images[number % len(images)].tolist())
         return answer, repeated, time.perf_counter() - start
 
+    answers, gone = [], set()
+
+    def wait_for(device):
+        """Asks until a new replica answers."""
+        end = time.monotonic() + 60
+        while not any(answer["device"] == device and answer["process"] not in gone for answer, _, _ in answers):
+            if time.monotonic() > end:
+                sys.exit(f"serve.py: no replica came back on {device} within 60 s")
+            answers.extend(clients.map(one, range(len(answers), len(answers) + options.clients)))
+
     with concurrent.futures.ThreadPoolExecutor(options.clients) as clients:
         list(clients.map(one, range(options.clients)))  # the first use also assembles programs
         start = time.perf_counter()
@@ -173,14 +190,17 @@ def demonstrate(options, images, labels):
         if options.kill:
             killed = asked[options.requests // 2].result()[0]
             os.kill(killed["process"], signal.SIGKILL)  # while it has requests
+            gone.add(killed["process"])
             print(f"killed the replica on {killed['device']}")
-        answers = [answer.result() for answer in asked]
+        answers += [answer.result() for answer in asked]
         taken = time.perf_counter() - start
-        end = time.monotonic() + 60
-        while options.kill and not any(answer["device"] == killed["device"] and answer["process"] != killed["process"] for answer, _, _ in answers):
-            if time.monotonic() > end:
-                sys.exit(f"serve.py: no replica came back on {killed['device']} within 60 s")
-            answers += clients.map(one, range(len(answers), len(answers) + options.clients))
+        if options.kill:
+            wait_for(killed["device"])
+        if options.lose:
+            lost = serve.get_app_handle("digits").lose.remote().result(timeout_s=60)
+            gone.add(lost["process"])
+            print(f"reset the chip of the replica on {lost['device']}")
+            wait_for(lost["device"])
     times = sorted(seconds for _, _, seconds in answers[:options.requests])
     right = sum(answer["digit"] == labels[number % len(labels)] for number, (answer, _, _) in enumerate(answers))
     print(f"right: {right} of {len(answers)}")

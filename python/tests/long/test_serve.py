@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/serve.py: two replicas, one of which is killed; wrong requests; and an end that leaves no process behind."""
+"""examples/serve.py: two replicas, one of which is killed, and one of which loses its chip; wrong requests; and an end that leaves no process behind."""
 import http.client
 import json
 import os
@@ -40,10 +40,10 @@ def processes_with(mark):
     return found
 
 
-def test_two_replicas_one_of_which_is_killed():
+def test_two_replicas_that_are_replaced():
     packages = subprocess.run([TOP / "scripts/python-packages.sh", "serve"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     mark, port = f"serve-{uuid.uuid4()}", free_port()
-    program = subprocess.Popen([sys.executable, TOP / "python/examples/serve.py", "--kill", "--keep", "--port", str(port), "--requests", "300"],
+    program = subprocess.Popen([sys.executable, TOP / "python/examples/serve.py", "--kill", "--lose", "--keep", "--port", str(port), "--requests", "300"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=os.environ | {"PYTHONPATH": packages, "SIDRA_TEST_MARK": mark, "SIDRA_WORKERS": "1", "OMP_NUM_THREADS": "1"})
     watchdog = threading.Timer(480, program.kill)
@@ -62,7 +62,11 @@ def test_two_replicas_one_of_which_is_killed():
         right, asked = map(int, re.search(r"right: (\d+) of (\d+)", text).groups())
         assert asked >= 300 and right > 0.95 * asked, text
         replicas = re.findall(r"^(embedded:\d): process (\d+) answered (\d+)", text, re.MULTILINE)
-        assert {device for device, _, _ in replicas} == {"embedded:0", "embedded:1"} and len(replicas) == 3, text
+        assert {device for device, _, _ in replicas} == {"embedded:0", "embedded:1"} and len(replicas) == 4, text
+        # The replica whose chip was lost is another process, and its successor has the chip.
+        killed, lost = re.search(r"killed the replica on (\S+)\n(?:.*\n)*reset the chip of the replica on (\S+)", text).groups()
+        count = [device for device, _, _ in replicas].count
+        assert count(lost) == (3 if lost == killed else 2), text
         assert sum(int(count) for _, _, count in replicas) == asked, text
 
         assert "error" in post(port, '{"image": [1, 2]}') and "error" in post(port, "no JSON") and "error" in post(port, '{"image": null}')
