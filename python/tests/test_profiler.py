@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """torch.profiler: times of the device by operator, rows of a trace, and sums that agree with the counters of sidra-smi."""
+import copy
 import itertools
 import json
 import os
@@ -8,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import chrome_trace
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -23,7 +25,8 @@ class Trace:
     def __init__(self, profiled, folder):
         path = folder / "trace.json"
         profiled.export_chrome_trace(str(path))
-        self.all = json.loads(path.read_text())["traceEvents"]
+        self.file = json.loads(path.read_text())
+        self.all = self.file["traceEvents"]
         self.devices = {e["pid"]: e["args"]["name"] for e in self.all if e["name"] == "process_name" and e["args"]["name"].startswith("sidra:")}
         names = {(e["pid"], e["tid"]): e["args"]["name"] for e in self.all if e["name"] == "thread_name"}
         self.slices = [e for e in self.all if e.get("ph") == "X" and "dur" in e]
@@ -105,6 +108,54 @@ def test_rows_of_a_trace(tmp_path):
     host = [e for e in trace.slices if e["cat"] == "cpu_op"]
     first, last = min(e["ts"] for e in host), max(e["ts"] + e["dur"] for e in trace.slices if e["name"] == "sidra::synchronize")
     assert all(first - 1e5 < e["ts"] and e["ts"] + e["dur"] < last + 1e5 for e in trace.work)
+
+
+def test_the_format_of_a_trace(tmp_path):
+    """Viewers drop without a word what is not as they expect it."""
+    torch._dynamo.reset()
+    layers = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8)).to("sidra").eval()
+    compiled = torch.compile(layers, backend="sidra", fullgraph=True)
+    streams = [torch.sidra.Stream(), torch.sidra.Stream(1)]
+
+    def work(stream):
+        x = torch.randn(16, 64).to("sidra:0")
+        with torch.no_grad(), stream:
+            for _ in range(5):
+                layers(x).relu_()
+                y = compiled(x)
+            torch.linalg.svd(y)
+            y.to("sidra:1").add_(1).cpu()
+
+    with profile(activities=BOTH) as profiled:
+        threads = [threading.Thread(target=work, args=(stream,)) for stream in streams]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    trace = Trace(profiled, tmp_path)
+    assert trace.devices == {0: "sidra:0", 1: "sidra:1"} and {"sidra::model", "sidra::layer", "sidra::peer_copy"} <= {e["name"] for _, _, e in trace.rows}
+    assert chrome_trace.check(trace.file, trace.devices) == len(trace.slices)
+
+    # What the check is for.
+    def spoil(change):
+        spoilt = copy.deepcopy(trace.file)
+        change(spoilt["traceEvents"])
+        with pytest.raises(AssertionError):
+            chrome_trace.check(spoilt, trace.devices)
+
+    def overlap(events):
+        of_row = sorted((e for e in events if e["ph"] == "X" and (e["pid"], e["tid"]) == (0, 0) and e["dur"] > 0.1), key=lambda e: e["ts"])
+        of_row[0]["dur"] = of_row[1]["ts"] + of_row[1]["dur"] / 2 - of_row[0]["ts"]
+
+    def first(events, **fields):
+        return next(e for e in events if all(e.get(name) == value for name, value in fields.items()))
+
+    spoil(lambda events: first(events, ph="X", pid=0).pop("tid"))
+    spoil(lambda events: first(events, ph="X", pid=0).update(dur=-1))
+    spoil(overlap)
+    spoil(lambda events: events.remove(first(events, ph="M", name="thread_name", pid=1)))
+    spoil(lambda events: events.remove(first(events, ph="f", pid=0)))
+    spoil(lambda events: first(events, ph="s", cat="ac2g").update(tid=1))
 
 
 def smi(index=0):

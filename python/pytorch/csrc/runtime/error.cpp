@@ -15,6 +15,21 @@
 namespace sidra::pytorch {
 namespace {
 
+// Those of the thread are usable afterwards.
+std::string about_stopped_streams() {
+    const std::vector<std::string> stopped = reset_stopped_streams();
+    if (stopped.empty()) return stopped_regions() + "\ntorch.sidra.synchronize() makes the stream usable again.";
+    std::string lines;
+    for (const std::string& of : stopped) {
+        // With several chips, which one it was: the text knows its stream only. A second line has the region.
+        const bool whole = stopped.size() > 1 || device_count() > 1;
+        lines += whole ? "\n" + of : of.substr(std::min(of.find('\n'), of.size()));
+    }
+    return lines +
+           "\nThe stream goes on with what is queued from now on; results of operations behind the one that "
+           "failed are lost.";
+}
+
 std::string about_lost_devices() {
     const std::string lost = c10::Join(", ", lost_devices());
     if (lost.empty()) return "";
@@ -43,21 +58,8 @@ void fail(sidra_status status) {
             TORCH_CHECK(false, text,
                         "\nThis process was forked from one that used a SIDRA device. Start workers with "
                         "torch.multiprocessing.set_start_method('spawn'), or use the device only in them.");
-        case SIDRA_ERROR_FAULT: {
-            const std::vector<std::string> stopped = reset_stopped_streams();
-            std::string lines = stopped.empty() ? stopped_regions() : "";  // a stream that is not the thread's
-            for (const std::string& of : stopped) {
-                // With several chips, which one it was: the text knows its stream only. A second line has the region.
-                const bool whole = stopped.size() > 1 || device_count() > 1;
-                lines += whole ? "\n" + of : of.substr(std::min(of.find('\n'), of.size()));
-            }
-            TORCH_CHECK(false, text, lines,
-                        !stopped.empty()
-                            ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
-                              "one that failed are lost."
-                            : "\ntorch.sidra.synchronize() makes the stream usable again.",
-                        about_lost_devices(), about_rank());
-        }
+        case SIDRA_ERROR_FAULT:
+            TORCH_CHECK(false, text, about_stopped_streams(), about_lost_devices(), about_rank());
         case SIDRA_ERROR_CONTEXT_LOST:
         case SIDRA_ERROR_DEVICE_LOST:
             TORCH_CHECK(false, text, "\nResults of queued work are lost.", lost_regions(), about_lost_devices(),
