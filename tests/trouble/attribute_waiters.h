@@ -3,6 +3,8 @@
 #ifndef SIDRA_TESTS_ATTRIBUTE_WAITERS_H
 #define SIDRA_TESTS_ATTRIBUTE_WAITERS_H
 
+#include <algorithm>
+
 #include "attributes.h"
 #include "fence_waiters.h"
 
@@ -35,7 +37,10 @@ class AttributeWaiter {
     AttributeWaiter& operator=(const AttributeWaiter&) = delete;
 
     // Readers can be interrupted, writers only killed.
-    bool sleeps() const { return caller_.state() == 'S' || caller_.state() == 'D'; }
+    bool sleeps() const {
+        const char state = caller_.state();
+        return state == 'S' || state == 'D';
+    }
     void expect_removed() { EXPECT_EQ(caller_.result(), -ENODEV) << caller_.name; }
 
    private:
@@ -53,25 +58,33 @@ inline std::string sensor(const std::string& name) {
 // A reader and two writers who wait for firmware that does nothing; the second writer waits for the first one.
 class FirmwareWaiters {
    public:
-    // The firmware's watchdog ends a hang after a second, so it may have to hang once more.
     FirmwareWaiters() {
-        int times = 0;
-        for (int hangs = 0; hangs < 20 && times < 20; hangs++) {
-            EXPECT_TRUE(eventually([this] { return status_of(node_).firmware_version != 0; }));
-            EXPECT_TRUE(knob("firmware-hang", 1));
-            for (const uint64_t end = in_ms(500); times < 20 && in_ms(0) < end; sleep_ms(1))
-                times = reader_.sleeps() && first_.sleeps() && second_.sleeps() ? times + 1 : 0;
-        }
-        EXPECT_EQ(times, 20) << "the firmware has answered";
+        for (int attempts = 0; attempts < 20; attempts++)
+            if (hang_and_wait()) return;
+        ADD_FAILURE() << "the firmware has answered";
     }
     void expect_removed() {
-        for (AttributeWaiter* waiter : {&reader_, &first_, &second_}) waiter->expect_removed();
+        for (AttributeWaiter& waiter : waiters_) waiter.expect_removed();
     }
 
    private:
+    // The firmware's watchdog ends a hang after a second, and what was read before it is shown for a second.
+    bool hang_and_wait() {
+        waiters_.clear();
+        EXPECT_TRUE(eventually([this] { return status_of(node_).firmware_version != 0; }));
+        EXPECT_TRUE(knob("firmware-hang", 1));
+        waiters_.emplace_back(kClass + "firmware_log");
+        waiters_.emplace_back(sensor("power1_cap"), "0");
+        waiters_.emplace_back(kClass + "clock_level", "0");
+        const auto sleeps = [](const AttributeWaiter& waiter) { return waiter.sleeps(); };
+        int times = 0;
+        for (const uint64_t end = in_ms(2000); times < 3 && in_ms(0) < end; sleep_ms(1))
+            times = std::all_of(waiters_.begin(), waiters_.end(), sleeps) ? times + 1 : 0;
+        return times == 3;
+    }
+
     const Node node_;
-    AttributeWaiter reader_{kClass + "firmware_log"}, first_{sensor("power1_cap"), "0"},
-        second_{kClass + "clock_level", "0"};
+    std::list<AttributeWaiter> waiters_;
 };
 
 }  // namespace sidra::test
