@@ -6,9 +6,13 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "compile.h"
 #include "passes/cut.h"
+#include "sidra-objdump/calls.h"
+#include "sidra-objdump/file.h"
+#include "sidra-objdump/placement.h"
 
 namespace {
 
@@ -132,5 +136,32 @@ extern "C" sidra_compile_status sidra_compile(const char* input, const char* out
         return fail(refused.what(), error, capacity);
     } catch (const std::bad_alloc&) {
         return fail("there is not enough memory", error, capacity);
+    }
+}
+
+extern "C" sidra_compile_status sidra_list_calls(const char* model, uint32_t stage, bool json,
+                                                 void (*take)(void* user, const char* text), void* user, char* error,
+                                                 size_t capacity) {
+    namespace objdump = sidra::objdump;
+    if (model == nullptr || take == nullptr)
+        return fail("the name of the file or the callback is missing", error, capacity);
+    try {
+        const objdump::ModelFile file(model, stage);
+        const objdump::Placement placement = objdump::place(file.model(), objdump::read_contents(file));
+        std::string text;
+        if (json) {
+            sidra::tools::Json::Object members;
+            members.emplace_back("calls", objdump::variants_json(file.model(), placement));
+            members.emplace_back("program_texts", objdump::programs_json(file.model()));
+            text = sidra::tools::Json(std::move(members)).text();
+        } else {
+            text = objdump::variants_text(file.model(), placement) + objdump::programs_text(file.model());
+        }
+        take(user, text.c_str());
+        return SIDRA_COMPILE_OK;
+    } catch (const std::bad_alloc&) {
+        return fail("there is not enough memory", error, capacity);
+    } catch (const std::runtime_error& refused) {
+        return fail(refused.what(), error, capacity);
     }
 }

@@ -72,5 +72,18 @@ TEST_F(CompilerC, ShortMessages) {
     EXPECT_EQ(sidra_compile(nullptr, nullptr, nullptr, nullptr, 0), SIDRA_COMPILE_FAILED);
 }
 
+TEST_F(CompilerC, ListsOfWhatIsNoModel) {
+    const auto refused = [](const char* model, void (*take)(void*, const char*)) {
+        std::array<char, 1024> error{};
+        EXPECT_EQ(sidra_list_calls(model, 0, false, take, nullptr, error.data(), error.size()), SIDRA_COMPILE_FAILED);
+        return std::string(error.data());
+    };
+    const auto never = [](void*, const char* text) { ADD_FAILURE() << text; };
+    EXPECT_EQ(refused(nullptr, never), "the name of the file or the callback is missing");
+    EXPECT_EQ(refused("missing.sidra", nullptr), "the name of the file or the callback is missing");
+    EXPECT_NE(refused("missing.sidra", never).find("cannot read missing.sidra"), std::string::npos);
+    EXPECT_NE(refused("/dev/null", never).find("/dev/null"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sidra

@@ -275,6 +275,25 @@ Json calls_json(const format::Variant& variant, std::span<const CallAnalysis> an
     return list;
 }
 
+std::string variants_text(const format::Model& model, const Placement& placement, std::optional<uint32_t> only) {
+    std::string text;
+    for (uint32_t v = 0; v < model.variants()->size(); ++v) {
+        if (only.value_or(v) != v) continue;
+        const format::Variant& variant = *model.variants()->Get(v);
+        text += fmt::format("variant {}\n", v) + calls_text(model, variant, analyse(model, variant, placement));
+    }
+    return text;
+}
+
+Json variants_json(const format::Model& model, const Placement& placement, std::optional<uint32_t> only) {
+    Json::Array list;
+    for (uint32_t v = 0; v < model.variants()->size(); ++v) {
+        const format::Variant& variant = *model.variants()->Get(v);
+        list.push_back(only.value_or(v) == v ? calls_json(variant, analyse(model, variant, placement)) : Json());
+    }
+    return list;
+}
+
 std::string program_text(const format::Program& program) {
     std::vector<sidra_vector_instruction> code(program.code()->size() / sizeof(sidra_vector_instruction));
     std::memcpy(code.data(), program.code()->data(), program.code()->size());
@@ -286,6 +305,12 @@ std::string programs_text(const format::Model& model) {
     for (uint32_t i = 0; i < model.programs()->size(); ++i)
         text += fmt::format("program {}\n{}", i, program_text(*model.programs()->Get(i)));
     return text;
+}
+
+Json programs_json(const format::Model& model) {
+    Json::Array texts;
+    for (const format::Program* program : *model.programs()) texts.emplace_back(program_text(*program));
+    return texts;
 }
 
 }  // namespace sidra::objdump

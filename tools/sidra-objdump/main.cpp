@@ -51,16 +51,12 @@ class Dump {
 
    private:
     const format::Model& model() const { return file_.model(); }
-    bool shows(uint32_t variant) const { return !options_.variant || *options_.variant == variant; }
-    std::vector<CallAnalysis> analyses(uint32_t variant) const {
-        return analyse(model(), *model().variants()->Get(variant), placement_);
-    }
 
     void draw() const {
         if (!options_.chip.empty()) tools::write_file(options_.chip, chip_picture(model(), placement_));
         if (options_.memory.empty() && options_.timeline.empty()) return;
         const uint32_t variant = options_.variant.value_or(0);
-        const std::vector<CallAnalysis> calls = analyses(variant);
+        const std::vector<CallAnalysis> calls = analyse(model(), *model().variants()->Get(variant), placement_);
         if (!options_.memory.empty()) tools::write_file(options_.memory, memory_picture(model(), variant, calls));
         if (!options_.timeline.empty()) tools::write_file(options_.timeline, timeline_picture(model(), variant, calls));
     }
@@ -68,11 +64,7 @@ class Dump {
     std::string text() const {
         std::string text;
         if (options_.wants_summary()) text += summary_text(file_, contents_, placement_);
-        if (options_.calls)
-            for (uint32_t v = 0; v < model().variants()->size(); ++v)
-                if (shows(v))
-                    text +=
-                        fmt::format("variant {}\n", v) + calls_text(model(), *model().variants()->Get(v), analyses(v));
+        if (options_.calls) text += variants_text(model(), placement_, options_.variant);
         if (options_.programs) text += programs_text(model());
         if (matrix_) text += matrix_text(model(), *matrix_, statistics_of(file_, *matrix_));
         return text;
@@ -81,17 +73,8 @@ class Dump {
     tools::Json json() const {
         using tools::Json;
         Json::Object document = summary_json(file_, contents_, placement_);
-        if (options_.calls) {
-            Json::Array variants;
-            for (uint32_t v = 0; v < model().variants()->size(); ++v)
-                variants.push_back(shows(v) ? calls_json(*model().variants()->Get(v), analyses(v)) : Json());
-            document.emplace_back("calls", std::move(variants));
-        }
-        if (options_.programs) {
-            Json::Array texts;
-            for (const format::Program* program : *model().programs()) texts.emplace_back(program_text(*program));
-            document.emplace_back("program_texts", std::move(texts));
-        }
+        if (options_.calls) document.emplace_back("calls", variants_json(model(), placement_, options_.variant));
+        if (options_.programs) document.emplace_back("program_texts", programs_json(model()));
         if (matrix_) document.emplace_back("matrix", matrix_json(model(), *matrix_, statistics_of(file_, *matrix_)));
         return document;
     }

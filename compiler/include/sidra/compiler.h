@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compiler's C interface: from a network to a file that libsidra runs (sidra/model.h). It does not need a device.
+ * The compiler's C interface: from a network to a file that libsidra runs (sidra/model.h), and what the file does. It does not need a device.
  *
  * Threads: any thread may call it, several at a time.
  */
@@ -176,6 +176,14 @@ typedef enum sidra_compile_status {
  */
 SIDRA_COMPILER_API sidra_compile_status sidra_compile(const char *input, const char *output, const sidra_compile_options *options, char *error,
 				     size_t capacity);
+
+/*
+ * Calls `take` once, with the calls and programs of the compiled model in the file `model` as `sidra-objdump --calls --programs` prints them; json: as
+ * an object with the members `calls` and `program_texts` of its JSON (sidra-objdump(1)). stage: which one of a model for several chips; 0: the first,
+ * or the model for one chip. The text is valid during the call.
+ */
+SIDRA_COMPILER_API sidra_compile_status sidra_list_calls(const char *model, uint32_t stage, bool json, void (*take)(void *user, const char *text),
+				     void *user, char *error, size_t capacity);
 
 #ifdef __cplusplus
 }
