@@ -30,12 +30,13 @@ struct TargetMissed : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-// The library's function. It stays loaded: MLIR cannot be unloaded.
-decltype(&sidra_compile) loaded(const std::string& library) {
+// A function of the library. It stays loaded: MLIR cannot be unloaded.
+template <typename Function>
+Function* loaded(const std::string& library, const char* name) {
     void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    void* const function = handle != nullptr ? dlsym(handle, "sidra_compile") : nullptr;
+    void* const function = handle != nullptr ? dlsym(handle, name) : nullptr;
     if (function == nullptr) throw nb::import_error(dlerror());
-    return reinterpret_cast<decltype(&sidra_compile)>(function);
+    return reinterpret_cast<Function*>(function);
 }
 
 using Sample =
@@ -65,7 +66,7 @@ std::vector<Text> compile(const std::string& library, const std::string& input, 
                           uint32_t copies, bool copies_by_layer, double tmr, bool predistort,
                           const std::string& observer, double signal_to_noise, const std::string& report,
                           bool adc_ranges, uint32_t chips, const std::string& chip_map, const std::string& dump) {
-    const auto function = loaded(library);
+    auto* const function = loaded<decltype(sidra_compile)>(library, "sidra_compile");
     std::vector<sidra_compile_dimension> sizes;
     for (const auto& [name, size] : dimensions) sizes.push_back({name.c_str(), size});
     const std::vector<sidra_compile_samples> given = as_samples(samples), judged = as_samples(tests);
@@ -108,6 +109,21 @@ std::vector<Text> compile(const std::string& library, const std::string& input, 
     return notes;
 }
 
+// What the calls and programs of a compiled model are, as text or as JSON.
+Text list_calls(const std::string& library, const std::string& model, bool json) {
+    auto* const function = loaded<decltype(sidra_list_calls)>(library, "sidra_list_calls");
+    Text listing;
+    std::array<char, 4096> error{};
+    sidra_compile_status status;
+    {
+        const nb::gil_scoped_release release;
+        const auto take = [](void* user, const char* text) { static_cast<Text*>(user)->bytes = text; };
+        status = function(model.c_str(), 0, json, take, &listing, error.data(), error.size());
+    }
+    if (status != SIDRA_COMPILE_OK) throw CompileError(error.data());
+    return listing;
+}
+
 // A class of exceptions in Python; nanobind's own translation would take UTF-8 only.
 template <typename Exception>
 nb::exception<Exception> make_exception(nb::module_& m, const char* name, nb::handle base) {
@@ -133,6 +149,7 @@ void bind_compiler(nb::module_& m, nb::handle error) {
           "target_accuracy"_a, "optimization_level"_a, "bias_correction"_a, "equalisation"_a, "copies"_a,
           "copies_by_layer"_a, "tmr"_a, "predistort"_a, "observer"_a, "signal_to_noise"_a, "report"_a, "adc_ranges"_a,
           "chips"_a, "chip_map"_a, "dump"_a);
+    m.def("list_calls", &list_calls, "library"_a, "model"_a, "json"_a);
     m.attr("CHIPS_AUTO") = SIDRA_CHIPS_AUTO;
 }
 

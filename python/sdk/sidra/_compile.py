@@ -2,6 +2,7 @@
 """sidra.compile(): from a network to a compiled model."""
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -23,6 +24,16 @@ LOG = logging.getLogger("sidra")
 def compiler_library() -> str:
     """The compiler's library: what SIDRA_COMPILER_LIBRARY names, or else what the loader finds."""
     return os.environ.get("SIDRA_COMPILER_LIBRARY") or f"libsidra-compiler.so.{_core.library_version() >> 16}"
+
+
+def listing_of(path: str) -> str:
+    """The calls and programs of a compiled model for one chip, as `sidra-objdump --calls --programs` prints them."""
+    return _core.list_calls(compiler_library(), path, False)
+
+
+def calls_of(path: str) -> list[tuple[str, list[str]]]:
+    """The calls of the first variant of a compiled model, in their order: what kind each is, and the nodes of the network that it computes."""
+    return [(call["step"], call["name"].split()) for call in json.loads(_core.list_calls(compiler_library(), path, True))["calls"][0]]
 
 
 def sizes_of(dimensions: Optional[Mapping[str, Union[int, Sequence[int]]]]) -> list[tuple[str, int]]:

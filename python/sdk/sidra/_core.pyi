@@ -162,4 +162,6 @@ class TargetMissed(CompileError):
 
 def compile(library: str, input: str, output: str, dimensions: Sequence[tuple[str, int]], samples: Sequence[tuple[str, str, Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]]], tests: Sequence[tuple[str, str, Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]]], labels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], target_accuracy: float, optimization_level: int, bias_correction: bool, equalisation: bool, copies: int, copies_by_layer: bool, tmr: float, predistort: bool, observer: str, signal_to_noise: float, report: str, adc_ranges: bool, chips: int, chip_map: str, dump: str) -> list[str]: ...
 
+def list_calls(library: str, model: str, json: bool) -> str: ...
+
 CHIPS_AUTO: int

@@ -141,15 +141,25 @@ def _stack_trace_of_operators(program: Any, names: Collection[str]) -> str:
     return ""
 
 
-def stack_trace_of_node(path: str, message: str) -> str:
-    """Of the lines of Python from which a node comes that the compiler has refused, if PyTorch has exported it."""
+def nodes_of(path: str) -> dict[str, tuple[str, str]]:
+    """The nodes of a network in a file by their names, also those of graphs in others: the operator, and if PyTorch has exported the network, the stack trace
+    of the lines of Python from which it comes."""
     import onnx
 
+    found: dict[str, tuple[str, str]] = {}
+    graphs: list[Any] = [onnx.load(path, load_external_data=False).graph]
+    while graphs:
+        for node in graphs.pop().node:
+            trace = next((note.value for note in node.metadata_props if note.key == "pkg.torch.onnx.stack_trace"), "")
+            found.setdefault(node.name, (node.op_type, trace))
+            graphs += [graph for attribute in node.attribute for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else []))]
+    return found
+
+
+def stack_trace_of_node(path: str, message: str) -> str:
+    """Of the lines of Python from which a node comes that the compiler has refused, if PyTorch has exported it."""
     names = re.findall(r"\bnode '([^']+)'", message)
-    for node in onnx.load(path, load_external_data=False).graph.node if names else ():
-        if node.name == names[0]:
-            return next((note.value for note in node.metadata_props if note.key == "pkg.torch.onnx.stack_trace"), "")
-    return ""
+    return nodes_of(path).get(names[0], ("", ""))[1] if names else ""
 
 
 def is_module(model: Any) -> bool:

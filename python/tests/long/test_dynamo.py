@@ -1128,7 +1128,48 @@ def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):
     passes = [path.name for path in (first / "passes").rglob("*.*")]
     assert any(name.endswith(".onnx") for name in passes) and sum(name.endswith(".mlir") for name in passes) >= 4
     assert sidra.load(first / "model.sidra").variants[0].inputs[0].shape == (4, 64)
-    assert "<svg" in (first / "report.html").read_text() and (first / "calls.txt").read_text()
+    assert "<svg" in (first / "report.html").read_text()
+    calls = (first / "calls.txt").read_text()
+    assert calls.startswith("variant 0\n") and "\nprogram 0\n" in calls
+    assert [int(number) for number in re.findall(r"^  (\d+) +layer  \S", calls, re.M)] == [0, 1]
+
+
+class Lines(nn.Module):
+    """Each operator is on a line of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.norm = nn.Linear(64, 32), nn.Linear(32, 10), nn.LayerNorm(32)
+
+    def forward(self, x):
+        h = self.first(x)  # + 1
+        h = nn.functional.gelu(h)
+        h = self.norm(h)
+        h = self.second(h)
+        return h.softmax(-1)
+
+
+def test_operations_of_the_chip_say_from_which_lines_of_python_they_come(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(tmp_path))
+    here, there = on_both(Lines().eval())
+    with torch.no_grad():
+        near(torch.compile(there, backend="sidra")(torch.ones(4, 64).to("sidra")), here(torch.ones(4, 64)))
+    folder, = tmp_path.iterdir()
+    title, *rows = (re.split(r"  +", line, maxsplit=4) for line in (folder / "provenance.txt").read_text().splitlines())
+    assert title == ["call", "step", "ONNX node", "operator", "line of Python"]
+    calls = re.findall(r"^  (\d+) +(\w+)  ", (folder / "calls.txt").read_text(), re.M)
+    assert list(dict.fromkeys((number, step) for number, step, *_ in rows)) == calls
+    begin = Lines.forward.__code__.co_firstlineno
+    lines = {number: set() for number, _ in calls}
+    for number, _, node, operator, line in rows:
+        assert line.startswith(f"{__file__}:"), (node, operator)
+        lines[number].add(int(line.removeprefix(f"{__file__}:").split(":")[0]) - begin)
+    assert set().union(*lines.values()) == {1, 2, 3, 4, 5}
+    layers = [lines[number] for number, step in calls if step == "layer"]
+    assert 1 in layers[0] and 4 in layers[-1] and len(layers) == 2
+    assert all("nn.functional.gelu(h)" in line for *_, line in rows if f":{begin + 2}:" in line)
+
+
 
 
 def test_a_region_in_parts_says_which_nodes_are_where(tmp_path, monkeypatch, capfd):

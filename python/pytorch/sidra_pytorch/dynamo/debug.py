@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from typing import Any, Optional
 
@@ -20,10 +19,19 @@ from torch import fx
 LOG = logging.getLogger("sidra")
 
 
+def line_in(stack_trace: str) -> Optional[tuple[str, int]]:
+    """The file and line of its last call."""
+    lines = re.findall(r'File "([^"]+)", line (\d+)', stack_trace)
+    return (lines[-1][0], int(lines[-1][1])) if lines else None
+
+
 def line_of(node: fx.Node) -> Optional[tuple[str, int]]:
     """The file and line of the user's program from which Dynamo has captured a node."""
-    lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
-    return (lines[-1][0], int(lines[-1][1])) if lines else None
+    return line_in(node.meta.get("stack_trace") or "")
+
+
+def line_text(line: tuple[str, int]) -> str:
+    return f"{line[0]}:{line[1]}: {linecache.getline(*line).strip()}"
 
 
 def calls_of(graph_module: fx.GraphModule) -> list[fx.Node]:
@@ -40,7 +48,7 @@ def listing(graph_module: fx.GraphModule) -> Iterator[str]:
     for node in graph_module.graph.nodes:
         line = line_of(node)
         if line is not None and line != last:
-            yield f"# {line[0]}:{line[1]}: {linecache.getline(*line).strip()}"
+            yield f"# {line_text(line)}"
         last = line or last
         value = node.meta.get("example_value")
         of = f"  {str(value.dtype).removeprefix('torch.')} {tuple(value.shape)} {value.device}" if isinstance(value, torch.Tensor) else ""
@@ -50,7 +58,8 @@ def listing(graph_module: fx.GraphModule) -> Iterator[str]:
 class DebugFolder:
     """The folder of one compilation below SIDRA_DEBUG_DIR: graph.txt is what Dynamo has captured, program.txt what PyTorch's exporter has made of it,
     passes/ the ONNX file and what each pass of the compiler makes of it, model.sidra the result, report.html and report.json what it costs by layer,
-    and calls.txt its operations, if sidra-objdump is installed. Of a region that is not compiled as a whole, parts.txt says which node is in which part."""
+    calls.txt its operations, and provenance.txt the lines of Python from which each of them comes. Of a region that is not compiled as a whole, parts.txt
+    says which node is in which part."""
 
     def __init__(self, base: str, name: str):
         stem = re.sub(r"\W+", "-", name).strip("-")
@@ -78,14 +87,27 @@ class DebugFolder:
         (self.path / "program.txt").write_text(f"{program}\n")
 
     def compiled(self, file: str) -> None:
+        from sidra._compile import listing_of
+
         shutil.copyfile(file, self.path / "model.sidra")
-        tool = shutil.which("sidra-objdump")
-        if tool is None:
-            text = f"sidra-objdump, which lists them, is not in PATH: `make install` installs it; then: sidra-objdump --calls --programs {self.path / 'model.sidra'}\n"
-        else:
-            run = subprocess.run([tool, "--calls", "--programs", str(self.path / "model.sidra")], capture_output=True, text=True, errors="replace")
-            text = run.stdout + run.stderr
-        (self.path / "calls.txt").write_text(text)
+        (self.path / "calls.txt").write_text(listing_of(file))
+        (self.path / "provenance.txt").write_text("\n".join(self._provenance(file)) + "\n")
+
+    def _provenance(self, file: str) -> Iterator[str]:
+        """Each operation of the chip, the nodes of the ONNX file that it computes, and the line of Python from which each of those comes."""
+        from sidra._compile import calls_of
+        from sidra._export import nodes_of
+
+        nodes = {name: node for path in (self.path / "passes").glob("*.onnx") for name, node in nodes_of(os.fspath(path)).items()}
+        rows = [("call", "step", "ONNX node", "operator", "line of Python")]
+        for number, (step, names) in enumerate(calls_of(file)):
+            for name in names or ["-"]:
+                operator, trace = nodes.get(name, ("-", ""))  # "-": a constant, or what the compiler has added
+                line = line_in(trace)
+                rows.append((str(number), step, name, operator, line_text(line) if line is not None else "-"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def debug_folder(name: str) -> Optional[DebugFolder]:
