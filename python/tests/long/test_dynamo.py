@@ -853,6 +853,58 @@ def test_graphs_were_split():
     assert sum(SPLIT) >= len(SPLIT) / 3
 
 
+# ---- Results whose sizes depend on values
+
+DATA_DEPENDENT = {
+    "nonzero": lambda h, x: h[(x[:, 0] > 0).nonzero().squeeze(1)],
+    "boolean index": lambda h, x: h[x[:, 0] > 0],
+    "masked_select": lambda h, x: torch.masked_select(h, x > 0),
+    "unique": lambda h, x: torch.unique((x * 2).round()) + h.mean(),
+    "item": lambda h, x: torch.full((int((x[:, 0] > 0).sum().item()), 1), 0.5, device=x.device) + h.mean(),
+    "nonzero alone": lambda h, x: (x > 0).nonzero(),
+    "number": lambda h, x: h * (x[:, 0] > 0).sum().item() + 1,
+}
+OPERATORS_OF = {"nonzero": "nonzero", "boolean index": "getitem|index", "masked_select": "masked_select", "unique": "unique", "item": "full|item|local_scalar",
+                "nonzero alone": "nonzero", "number": "item|local_scalar"}
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["breaks", "captured"])
+@pytest.mark.parametrize("kind", DATA_DEPENDENT)
+def test_sizes_that_depend_on_values(caplog, kind, captured):
+    layer = nn.Linear(16, 16).requires_grad_(False)
+    there_layer = copy.deepcopy(layer).to("sidra")
+    compiled = torch.compile(lambda layer, x: torch.relu(DATA_DEPENDENT[kind](torch.relu(layer(x)) + 1, x)) * 2, backend="sidra")
+    captures = torch._dynamo.config.patch(capture_dynamic_output_shape_ops=captured, capture_scalar_outputs=captured)
+    with captures, caplog.at_level(logging.WARNING, "sidra"):
+        for positive in (3, 5, 0, 5):
+            x = torch.randn(8, 16)
+            x[:, 0] = torch.where(torch.arange(8) < positive, 1, -1)
+            want = torch.relu(DATA_DEPENDENT[kind](torch.relu(layer(x)) + 1, x)) * 2
+            got = compiled(there_layer, x.to("sidra"))
+            if want.numel():
+                near(got, want)
+            else:
+                assert got.device.type == "sidra" and got.shape == want.shape and got.dtype == want.dtype
+    if captured and kind not in ("nonzero alone", "number"):  # the layer is compiled all the same
+        assert re.search(r"the size of what \S+ makes depends on values; parts of \d+ operators are compiled", caplog.text)
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["breaks", "captured"])
+@pytest.mark.parametrize("kind", DATA_DEPENDENT)
+def test_without_fallbacks_sizes_that_depend_on_values_name_the_operator(kind, captured):
+    layer, x = nn.Linear(16, 16).requires_grad_(False), torch.randn(8, 16)
+    compiled = torch.compile(lambda layer, x: DATA_DEPENDENT[kind](torch.relu(layer(x)) + 1, x) * 2, backend="sidra")
+    want = DATA_DEPENDENT[kind](torch.relu(layer(x)) + 1, x) * 2
+    layer, there = layer.to("sidra"), x.to("sidra")
+    torch.sidra.set_fallback("error")
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=captured, capture_scalar_outputs=captured):
+        for _ in range(2):
+            try:
+                near(compiled(layer, there), want)
+            except Exception as error:
+                assert re.search(OPERATORS_OF[kind], str(error)), error
+
+
 # ---- What must not reach another compilation
 
 

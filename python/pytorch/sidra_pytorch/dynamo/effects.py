@@ -84,7 +84,8 @@ def _writes_of(node: fx.Node, graph_module: fx.GraphModule, fake: Any) -> set[in
     if node.op == "call_module":
         raise NotImplementedError(node.target)
     args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda given: _argument(given, graph_module))
-    with torch.inference_mode(False), torch.no_grad(), fake, fake.shape_env.suppress_guards(), _Writes() as writes:
+    sizes = fake.shape_env  # sizes that depend on values get names of their own each time, which nobody needs
+    with torch.inference_mode(False), torch.no_grad(), fake, sizes.suppress_guards(), sizes.ignore_fresh_unbacked_symbols(), _Writes() as writes:
         if node.op == "call_method":
             getattr(args[0], str(node.target))(*args[1:], **kwargs)
         else:

@@ -14,10 +14,12 @@ from typing import Any, Optional
 import torch
 from torch import fx
 from torch._dynamo.convert_frame import compile_lock
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .. import _C, device
 from . import cache
 from .debug import calls_of, debug_folder, line_of, name_of_target
+from .effects import tensors_of, value_of
 from .integers import are_small
 from .network import Network, Refused, is_number, is_weight, network_of, origins_in, results_of
 from .options import Options
@@ -43,10 +45,10 @@ def picked(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
 def identity(weights: Sequence[torch.Tensor], numbers: Sequence[Any]) -> tuple[Any, ...]:
     """What a program needs beside inputs of the same shapes: the same weights and numbers. The id() of an object that is gone may return, but programs
     know whether their weights are there."""
-    return (*map(id, weights), *map(value_of, numbers))
+    return (*map(id, weights), *map(number_of, numbers))
 
 
-def value_of(number: Any) -> Any:
+def number_of(number: Any) -> Any:
     number = number.item() if isinstance(number, torch.Tensor) else int(number) if isinstance(number, torch.SymInt) else number
     return number if number == number else "nan"  # which is not equal to itself
 
@@ -198,6 +200,7 @@ class Region:
             if not self._inputs:
                 raise Refused("it has no inputs")
             check_autocast(self._graph_module)
+            check_sizes(self._graph_module)
             check_results(self._graph_module)
         except Refused as refused:
             self._fall_back(refused)
@@ -279,7 +282,7 @@ class Region:
         if of.runs_to_wait > 0:
             of.runs_to_wait -= 1
             return None
-        shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(value_of, self.numbers_of(arguments)))
+        shapes = (*(tensor.shape for tensor in self._inputs_of(arguments)), *map(number_of, self.numbers_of(arguments)))
         again, self._last_shapes = shapes == self._last_shapes, shapes
         program = of.programs.get(shapes)
         if program is None:
@@ -408,6 +411,13 @@ def check_autocast(graph_module: fx.GraphModule) -> None:
     inside = any("autocast" in name_of_target(node) for node in calls_of(graph_module))
     if inside or torch.is_autocast_enabled("sidra"):
         raise Refused("it runs under autocast; move the model to that type instead, with .to(torch.bfloat16)", None)
+
+
+def check_sizes(graph_module: fx.GraphModule) -> None:
+    """Raises Refused if a tensor has a size that nobody knows before the run. (A number that depends on values is no obstacle.)"""
+    for node in calls_of(graph_module):
+        if any(map(free_unbacked_symbols, tensors_of(value_of(node)))):
+            raise Refused(f"the size of what {name_of_target(node)} makes depends on values")
 
 
 def check_results(graph_module: fx.GraphModule) -> None:
