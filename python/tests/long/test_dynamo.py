@@ -905,6 +905,97 @@ def test_without_fallbacks_sizes_that_depend_on_values_name_the_operator(kind, c
                 assert re.search(OPERATORS_OF[kind], str(error)), error
 
 
+# ---- Several chips
+
+
+def crossbars_in_use(index):
+    properties = torch.sidra.get_device_properties(index)
+    return properties["crossbars_total"] - properties["crossbars_free"]
+
+
+def test_a_region_runs_on_the_chip_of_its_tensors():
+    module = mlp()
+    gc.collect()
+    before = [crossbars_in_use(index) for index in range(2)]
+    there = copy.deepcopy(module).to("sidra:1")
+    compiled = torch.compile(there, backend="sidra", dynamic=False)
+    with torch.no_grad():
+        for rows in (4, 4, 7):
+            x = torch.randn(rows, 64)
+            count, result = operators(compiled, x.to("sidra:1"))
+            near(result, module(x))
+            assert result.device.index == 1 and count == 0
+        assert crossbars_in_use(0) == before[0] and crossbars_in_use(1) > before[1]
+        for part in (module, there):
+            part[0].weight.mul_(-2)
+        counts = []
+        for _ in range(2):
+            count, result = operators(compiled, x.to("sidra:1"))
+            near(result, module(x))
+            counts.append(count)
+        assert counts[0] > 0 and counts[1] == 0
+        there.to("sidra:0")
+        for _ in range(2):
+            count, result = operators(compiled, x.to("sidra:0"))
+            near(result, module(x))
+        assert result.device.index == 0 and count == 0
+
+
+def test_a_pipeline_of_compiled_stages_has_the_bits_of_one_chip():
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(24, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 24)) for _ in range(4))).eval()
+    x, results = torch.randn(48, 24), []
+    with torch.no_grad():
+        want = model(x)
+        for devices in (("sidra:0", "sidra:0"), ("sidra:0", "sidra:1")):
+            stages = [torch.compile(copy.deepcopy(stage).to(device), backend="sidra") for stage, device in zip((model[:2], model[2:]), devices, strict=True)]
+            for stage, device in zip(stages, devices, strict=True):
+                stage(torch.zeros(8, 24, device=device))
+            outputs = []
+            for part in x.split(8):
+                count, part = operators(stages[0], part.to(devices[0]))
+                other, part = operators(stages[1], part.to(devices[1]))
+                assert count == other == 0 and str(part.device) == devices[1]
+                outputs.append(part)
+            results.append(torch.cat(outputs).cpu())
+    assert torch.equal(*results) and (results[1] - want).abs().max() <= 0.06 * want.abs().max()
+
+
+class OnTwoChips(nn.Module):
+    def __init__(self, devices):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = nn.Linear(24, 64).to(devices[0]), nn.Linear(64, 24).to(devices[1])
+        self.devices = devices
+
+    def forward(self, x):
+        x = nn.functional.gelu(self.first(x)) * 2
+        return torch.relu(self.second(x.to(self.devices[1]))) + 1
+
+
+def test_a_graph_on_two_chips_is_compiled_for_each(caplog):
+    here, there = OnTwoChips(("cpu", "cpu")).eval(), OnTwoChips(("sidra:0", "sidra:1")).eval()
+    compiled = torch.compile(there, backend="sidra", fullgraph=True)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        for _ in range(3):
+            x = torch.randn(4, 24)
+            count, result = operators(compiled, x.to("sidra:0"))
+            near(result, here(x))
+            assert result.device.index == 1 and count <= 1
+    assert "several devices: sidra:0, sidra:1; parts of 3, 3 operators are compiled, and between them to run" in caplog.text
+
+
+@pytest.mark.parametrize("function", [lambda x: (x * 2 + 1).to("sidra:1"), lambda x: torch.ones(4, 8, device="sidra:1") * 2 + x.to("sidra:1") + 1,
+                                      lambda x: (x * 2 + 1, torch.arange(4.0, device="sidra:1") * 2 + 1)], ids=["result", "inside", "apart"])
+def test_results_are_on_the_chip_that_the_program_names(function):
+    x = torch.randn(4, 8)
+    want = function(x.to("sidra:0"))
+    with torch.no_grad():
+        got = torch.compile(function, backend="sidra")(x.to("sidra:0"))
+    for one, other in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True):
+        assert one.device == other.device
+        near(one, other.cpu(), 1e-6)
+
+
 # ---- What must not reach another compilation
 
 

@@ -39,6 +39,11 @@ def memory_of(value: Any) -> set[int]:
     return {tensor.untyped_storage()._cdata for tensor in tensors_of(value)}
 
 
+def devices_in(graph_module: fx.GraphModule) -> set[torch.device]:
+    """Of all tensors that Dynamo has noted."""
+    return {tensor.device for node in graph_module.graph.nodes for tensor in tensors_of(value_of(node))}
+
+
 class _Writes(TorchDispatchMode):
     """Notes the memory to which operators write."""
 

@@ -19,7 +19,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from .. import _C, device
 from . import cache
 from .debug import calls_of, debug_folder, line_of, name_of_target
-from .effects import tensors_of, value_of
+from .effects import devices_in, tensors_of, value_of
 from .integers import are_small
 from .network import Network, Refused, is_number, is_weight, network_of, origins_in, results_of
 from .options import Options
@@ -195,8 +195,9 @@ class Region:
             LOG.warning("%s has no tensors on a sidra device, so it runs as it is; move the model and its inputs there with .to(\"sidra:0\")", self.name)
             return False
         try:
-            if len(self.devices) > 1:
-                raise Refused(f"its tensors are on several devices: {', '.join(sorted(map(str, self.devices)))}")
+            devices = self.devices.union(device for device in devices_in(self._graph_module) if device.type == "sidra")
+            if len(devices) > 1:
+                raise Refused(f"its tensors are on several devices: {', '.join(sorted(map(str, devices)))}")
             if not self._inputs:
                 raise Refused("it has no inputs")
             check_autocast(self._graph_module)

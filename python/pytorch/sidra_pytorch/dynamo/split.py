@@ -39,7 +39,7 @@ class Split(NamedTuple):
 def split(graph_module: fx.GraphModule, example_inputs: Sequence[Any], refused: Collection[fx.Node], compile: Compile, *,
           whole: bool = False) -> Optional[Split]:
     """refused: nodes that must not be in a compiled part, beside those that this finds. whole: all nodes may be in one part. None: nothing can be
-    compiled, or nothing is to be split."""
+    compiled, or nothing is to be split. A part is on one device: what is on another one is in a part of its own."""
     effects = effects_of(graph_module)
     if effects is None or _writes_with_gradients(graph_module, effects):
         return None
@@ -57,10 +57,9 @@ def split(graph_module: fx.GraphModule, example_inputs: Sequence[Any], refused: 
         if not more:
             break
         single |= more
-    numbers = sorted({phases[node] for node in calls if node not in single})
-    if not numbers or not (single or whole):
+    parts = _parts(calls, single, phases)
+    if not parts or not (single or whole or len(parts) > 1):
         return None
-    parts = [[node for node in calls if node not in single and phases[node] == number] for number in numbers]
     run = _Joined(graph_module, example_inputs, compile).joined(calls, parts, single, phases)
     return Split(run, parts, [node for node in calls if node in single])
 
@@ -75,10 +74,12 @@ def _is_placeholder_number(node: fx.Node) -> bool:
 
 
 def _can_be_compiled(node: fx.Node) -> bool:
-    """As far as its types and devices tell."""
+    """As far as its types and devices tell. What is on two devices copies from one to the other."""
     if not isinstance(value_of(node), (torch.Tensor, tuple, list)):
         return False  # a number of the program, or something else that is no tensor
     given = [value_of(of) for of in node.all_input_nodes if not _is_placeholder_number(of) and value_of(of) is not None]
+    if len({tensor.device for tensor in tensors_of([value_of(node), given])}) > 1:
+        return False
     for tensor in tensors_of([value_of(node), given]):
         if tensor.device.type != "sidra" or tensor.dtype in WIDE or free_unbacked_symbols(tensor):
             return False
@@ -120,8 +121,8 @@ def _order(calls: Sequence[fx.Node], effects: Effects) -> dict[fx.Node, set[fx.N
 
 
 def _phases(calls: Sequence[fx.Node], single: Collection[fx.Node], before: Mapping[fx.Node, set[fx.Node]]) -> dict[fx.Node, int]:
-    """In phase i, first the compiled part i runs, and then nodes one by one, in the order of the graph. Each node is in the first phase that it can be in, so
-    there are no fewer phases."""
+    """In phase i, first its compiled part runs (on several devices: one for each), and then nodes one by one, in the order of the graph. Each node is in the
+    first phase that it can be in, so there are no fewer phases."""
     phases: dict[fx.Node, int] = {}
     latest = 0  # of the nodes that run one by one: random numbers must be drawn in their order
     for node in calls:
@@ -131,6 +132,15 @@ def _phases(calls: Sequence[fx.Node], single: Collection[fx.Node], before: Mappi
         if node in single and not counts:
             latest = phases[node] = max(latest, phases[node])
     return phases
+
+
+def _parts(calls: Sequence[fx.Node], single: Collection[fx.Node], phases: Mapping[fx.Node, int]) -> list[list[fx.Node]]:
+    parts: dict[tuple[int, str], list[fx.Node]] = {}
+    for node in calls:
+        if node not in single:
+            device = next((str(tensor.device) for tensor in tensors_of(value_of(node))), "")
+            parts.setdefault((phases[node], device), []).append(node)
+    return [parts[key] for key in sorted(parts, key=lambda key: key[0])]
 
 
 def _views_that_leave(calls: Sequence[fx.Node], single: Collection[fx.Node], phases: Mapping[fx.Node, int], effects: Effects) -> set[fx.Node]:
@@ -159,8 +169,7 @@ def _of_structures_that_leave(calls: Sequence[fx.Node], single: Collection[fx.No
 
 
 def _too_small(calls: Sequence[fx.Node], single: Collection[fx.Node], phases: Mapping[fx.Node, int], weights: Collection[fx.Node]) -> set[fx.Node]:
-    for number in sorted({phases[node] for node in calls if node not in single}):
-        part = [node for node in calls if node not in single and phases[node] == number]
+    for part in _parts(calls, single, phases):
         names = [name_of_target(node).split(".")[-1] for node in part]
         outside = {of for node in part for of in node.all_input_nodes if of.op != "get_attr" and of not in weights} - set(part)
         if not any(tensors_of(value_of(of)) for of in outside) or (len(part) <= SMALL and not any(name in PRODUCTS for name in names)):
@@ -189,10 +198,10 @@ class _Joined:
         for node in self._graph_module.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
                 self._copy(node)
-        compiled = {phases[part[0]]: (number, part) for number, part in enumerate(parts)}
         for phase in sorted(set(phases.values())):
-            if phase in compiled:
-                self._call(*compiled[phase])
+            for number, part in enumerate(parts):
+                if phases[part[0]] == phase:
+                    self._call(number, part)
             for node in calls:
                 if node in single and phases[node] == phase:
                     self._copy(node)
