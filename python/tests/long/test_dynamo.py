@@ -1275,6 +1275,7 @@ def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):
     calls = (first / "calls.txt").read_text()
     assert calls.startswith("variant 0\n") and "\nprogram 0\n" in calls
     assert [int(number) for number in re.findall(r"^  (\d+) +layer  \S", calls, re.M)] == [0, 1]
+    assert not (first / "reason.txt").exists()
 
 
 class Lines(nn.Module):
@@ -1313,6 +1314,21 @@ def test_operations_of_the_chip_say_from_which_lines_of_python_they_come(tmp_pat
     assert all("nn.functional.gelu(h)" in line for *_, line in rows if f":{begin + 2}:" in line)
 
 
+def refused_here(x):
+    return torch.relu(nn.functional.dropout(x, 0.5, True)) * 2  # draws
+
+
+@pytest.mark.parametrize("function, where, gradients, why", [
+    (refused_here, "sidra", False, "random numbers"), (refused_here, "cpu", False, "no tensors on a sidra device"), (refused_here, "sidra", True, "records gradients"),
+    (lambda x: (x[1:] * 1, x[1:]), "sidra", False, "view of an input"),
+], ids=["refused", "cpu", "gradients", "view"])
+def test_graphs_that_are_not_compiled_say_why_in_their_folder(tmp_path, monkeypatch, function, where, gradients, why):
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(tmp_path))
+    torch.compile(function, backend="sidra")(torch.ones(4, 64, device=where, requires_grad=gradients))
+    folders = [path for path in tmp_path.iterdir() if not path.name.endswith("-in-parts")]
+    assert folders and all("test_dynamo.py:" in (path / "graph.txt").read_text() for path in folders)
+    reasons = [path.read_text() for path in tmp_path.glob("*/reason.txt")]
+    assert len(reasons) == 1 and why in reasons[0]
 
 
 def test_a_region_in_parts_says_which_nodes_are_where(tmp_path, monkeypatch, capfd):

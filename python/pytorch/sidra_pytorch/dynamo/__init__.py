@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import torch
 
-from .debug import summary
+from .debug import keep_reason, summary
 from .network import results_of
 from .options import options_of
 from .region import Region, name_of
@@ -54,8 +54,10 @@ def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any],
         from torch._dynamo.backends.common import aot_autograd
         from torch._functorch.aot_autograd import make_boxed_func
 
+        why = "it records gradients, so it runs operator by operator"
+        keep_reason(name_of(graph_module), graph_module, why)
         if say is not None:
-            say("it records gradients, so it runs operator by operator")
+            say(why)
         as_it_is = lambda graph, inputs: make_boxed_func(graph.forward)
         return aot_autograd(fw_compiler=as_it_is)(graph_module, example_inputs)
     _take_no_notes()

@@ -58,8 +58,8 @@ def listing(graph_module: fx.GraphModule) -> Iterator[str]:
 class DebugFolder:
     """The folder of one compilation below SIDRA_DEBUG_DIR: graph.txt is what Dynamo has captured, program.txt what PyTorch's exporter has made of it,
     passes/ the ONNX file and what each pass of the compiler makes of it, model.sidra the result, report.html and report.json what it costs by layer,
-    calls.txt its operations, and provenance.txt the lines of Python from which each of them comes. Of a region that is not compiled as a whole, parts.txt
-    says which node is in which part."""
+    calls.txt its operations, and provenance.txt the lines of Python from which each of them comes. Of a region that is not compiled, reason.txt says why
+    not. Of one that is not compiled as a whole, parts.txt says which node is in which part."""
 
     def __init__(self, base: str, name: str):
         stem = re.sub(r"\W+", "-", name).strip("-")
@@ -79,6 +79,9 @@ class DebugFolder:
 
     def captured(self, graph_module: fx.GraphModule) -> None:
         (self.path / "graph.txt").write_text("\n".join(listing(graph_module)) + "\n")
+
+    def refused(self, why: str) -> None:
+        (self.path / "reason.txt").write_text(f"{why}\n")
 
     def split(self, listing: Iterator[str]) -> None:
         (self.path / "parts.txt").write_text("\n".join(listing) + "\n")
@@ -118,6 +121,21 @@ def debug_folder(name: str) -> Optional[DebugFolder]:
     except OSError as error:
         LOG.warning("SIDRA_DEBUG_DIR: %s", error)
         return None
+
+
+def folder_of(name: str, graph_module: fx.GraphModule) -> Optional[DebugFolder]:
+    """The same, for a graph that was captured."""
+    folder = debug_folder(name)
+    if folder is not None:
+        folder.captured(graph_module)
+    return folder
+
+
+def keep_reason(name: str, graph_module: fx.GraphModule, why: str) -> None:
+    """Why a graph is not compiled, beside the graph."""
+    folder = folder_of(name, graph_module)
+    if folder is not None:
+        folder.refused(why)
 
 
 def summary(name: str, graph_module: fx.GraphModule) -> str:

@@ -18,7 +18,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .. import _C, device
 from . import cache
-from .debug import calls_of, debug_folder, line_of, name_of_target
+from .debug import DebugFolder, calls_of, debug_folder, folder_of, keep_reason, line_of, name_of_target
 from .effects import devices_in, tensors_of, value_of
 from .integers import are_small
 from .network import Network, Refused, is_number, is_weight, network_of, origins_in, results_of
@@ -128,6 +128,7 @@ class Region:
         self._is_padded = is_padded
         self._last_shapes: tuple[Any, ...] = ()
         self._say = say  # gets what becomes of it, for people
+        self._folder: Optional[DebugFolder] = None  # of the compilation that is under way
         self.results = results_of(graph_module)
         self.orders: list[Optional[tuple[int, ...]]] = []
         self._graph_module, self._options = graph_module, options
@@ -192,7 +193,11 @@ class Region:
 
     def _can_be_compiled(self) -> bool:
         if not any(device.type == "sidra" for device in self.devices):
-            LOG.warning("%s has no tensors on a sidra device, so it runs as it is; move the model and its inputs there with .to(\"sidra:0\")", self.name)
+            why = "it has no tensors on a sidra device, so it runs as it is"
+            keep_reason(self.name, self._graph_module, why)
+            if self._say is not None:
+                self._say(why)
+            LOG.warning("%s: %s; move the model and its inputs there with .to(\"sidra:0\")", self.name, why)
             return False
         try:
             devices = self.devices.union(device for device in devices_in(self._graph_module) if device.type == "sidra")
@@ -236,7 +241,13 @@ class Region:
         say = self._say
         region = Region(graph_module, examples, name, self._options, None if say is None else lambda text: say(f"part {number}: {text}"), is_padded=True)
         padded = Padded(graph_module, examples, region.entry())
-        return padded if padded.can_pad() else graph_module.forward
+        if padded.can_pad():
+            return padded
+        why = "it has open sizes that are those of no input, so it runs operator by operator"
+        keep_reason(name, graph_module, why)
+        if say is not None:
+            say(f"part {number}: {why}")
+        return graph_module.forward
 
     def _part(self, graph_module: fx.GraphModule, examples: Sequence[Any], number: int) -> Callable[..., Any]:
         name = f"{self.name}, part {number}"
@@ -245,6 +256,7 @@ class Region:
 
     def _tell(self, why: Exception, parts: Optional[Split] = None) -> None:
         text = f"{self.name} is not compiled{' as a whole' if parts is not None else ''}: {str(why).strip()}"
+        self._keep_reason(text)
         if parts is not None:
             alone = collections.Counter(map(name_of_target, parts.one_by_one))
             compiled = ", ".join(str(len(nodes)) for nodes in parts.parts)
@@ -259,6 +271,13 @@ class Region:
         if _C.fallback_mode() == ERROR:
             raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
         LOG.warning("%s; %s", text, then)
+
+    def _keep_reason(self, text: str) -> None:
+        """In the folder of the compilation, or in one of its own if the graph was refused before."""
+        if self._folder is not None:
+            self._folder.refused(text)
+        else:
+            keep_reason(self.name, self._graph_module, text)
 
     def _program(self, arguments: Sequence[Any]) -> Optional[Program]:
         """For these shapes, and for weights as they are now. None: this run is operator by operator, since the weights have just changed, or there is
@@ -295,7 +314,9 @@ class Region:
             if len(of.programs) == most:
                 if not of.full:
                     how = "operator by operator" if self._in_parts is None else "in parts"
-                    LOG.warning("%s is compiled for %d shapes already; it runs %s for others", self.name, most, how)
+                    text = f"{self.name} is compiled for {most} shapes already; it runs {how} for others"
+                    self._keep_reason(text)
+                    LOG.warning("%s", text)
                 of.full = True
                 return None
             samples = of.samples.setdefault(shapes, [])
@@ -324,6 +345,7 @@ class Region:
     def _compiled(self, arguments: Sequence[Any], of: Weights, shapes: Any, samples: Sequence[Sequence[torch.Tensor]]) -> Optional[Program]:
         import sidra
 
+        self._folder = folder_of(self.name, self._graph_module)
         try:
             # PyTorch's exporter changes modules and switches of the whole process, so nobody may capture or export meanwhile. What the caller has chosen
             # for its own tensors must not reach it.
@@ -344,7 +366,11 @@ class Region:
             again = shapes in of.refused
             if not again or _C.fallback_mode() == ERROR:
                 self._tell(error)  # before it is remembered: where that is an exception, it is one each time
+            else:
+                self._keep_reason(f"{self.name} is not compiled: {error}")
             of.refused[shapes] = self._free_crossbars() if NO_ROOM in str(error) else None
+        finally:
+            self._folder = None
         return None
 
     def _program_of(self, network: Network, arguments: Sequence[Any], of: Weights, samples: Sequence[Sequence[torch.Tensor]]) -> Program:
@@ -355,10 +381,8 @@ class Region:
         path, small = (cache.fetch(key), False) if key is not None else (None, False)
         if key is not None and path is None:
             path, small = cache.fetch(f"{key}.small"), True
-        folder = debug_folder(self.name)
-        if folder is not None:
-            folder.captured(self._graph_module)
-        elif path is not None and self._say is None:
+        folder = self._folder
+        if folder is None and path is not None and self._say is None:
             try:
                 return Program(self, path, arguments, network.inputs, of, small)
             except RuntimeError as error:  # the file is gone or damaged: as if it had not been there
