@@ -1244,6 +1244,7 @@ def test_the_debugging_backend_prints_the_graph_and_its_operators(capfd):
     assert re.search(r"^region 0/0 \(.*test_dynamo.py:\d+\)$", printed, re.M)
     assert re.search(r"# .*test_dynamo.py:\d+: return self.second\(nn.functional.gelu\(self.first\(x\)\)\)  # a line of this file", printed)
     assert re.search(r"^    torch._C._nn.linear +2$", printed, re.M) and re.search(r"^    torch._C._nn.gelu +1$", printed, re.M)
+    assert re.search(r"^  fusable groups: 1\n    linear gelu$", printed, re.M)
     operations = re.search(r"compiled: 3 operators in (\d+) operations of the chip, (\d+) crossbars", printed)
     assert operations and int(operations[1]) <= 3 and int(operations[2]) >= 2
 
@@ -1256,6 +1257,40 @@ def test_the_debugging_backend_says_why_a_graph_is_not_compiled(capfd):
     torch.compile(module, backend="sidra_debug")(torch.ones(4, 64, device="sidra")).sum().backward()
     printed = capfd.readouterr().out
     assert "draws random numbers" in printed and "it records gradients" in printed and module[0].weight.grad is not None
+    # Also what is not compiled has its groups.
+    assert re.findall(r"^  fusable groups: (\d+)$", printed, re.M) == ["0", "1"] and re.search(r"^    linear batch_norm gelu dropout$", printed, re.M)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.norm = nn.Linear(16, 32), nn.Linear(32, 16), nn.LayerNorm(16)
+
+    def forward(self, x):
+        h = torch.relu(x * 2)  # behind no product
+        y = self.second(nn.functional.silu(self.first(h)).mul_(2)) + h
+        return self.norm(y).softmax(-1), (y @ y.transpose(0, 1)).unsqueeze(0)
+
+
+@pytest.mark.parametrize("module, shape, groups", [
+    (Residual(), (4, 16), [["linear", "silu", "mul_"], ["linear", "add", "layer_norm", "softmax"]]),
+    (nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(196, 4)).eval(), (2, 3, 16, 16),
+     [["conv2d", "batch_norm", "relu"]]),
+    (nn.Sequential(nn.Linear(16, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4), nn.Dropout(), nn.Sigmoid()).train(), (4, 16), []),
+    (nn.Softmax(-1), (4, 16), []),
+], ids=["residual", "convolution", "training", "no-product"])
+def test_fusable_groups_are_those_behind_products(module, shape, groups):
+    from sidra_pytorch.dynamo.debug import name_of_target
+    from sidra_pytorch.dynamo.summary import fusable_groups
+
+    def backend(graph_module, inputs):
+        seen.extend([name_of_target(node).rsplit(".", 1)[-1] for node in group] for group in fusable_groups(graph_module))
+        return graph_module.forward
+
+    seen = []
+    with torch.no_grad():
+        torch.compile(module, backend=backend, fullgraph=True)(torch.ones(shape))
+    assert seen == groups
 
 
 def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):

@@ -11,11 +11,12 @@ from typing import Any, Optional
 
 import torch
 
-from .debug import keep_reason, summary
+from .debug import keep_reason
 from .network import results_of
 from .options import options_of
 from .region import Region, name_of
 from .rewrites import rewrite
+from .summary import summary
 
 Given = Optional[Mapping[str, Any]]
 Compiled = Callable[..., Any]
@@ -29,8 +30,8 @@ def sidra(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, 
 
 
 def sidra_debug(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Given = None) -> Compiled:
-    """The same, which prints each graph with the lines of Python that it comes from, the number of each operator, and how many operations of the chip
-    the compiler makes of them."""
+    """The same, which prints each graph with the lines of Python that it comes from, the number of each operator, which of them can be
+    fused, and how many operations of the chip the compiler makes of them."""
     print(summary(name_of(graph_module), graph_module), flush=True)
     return _compiled(graph_module, example_inputs, mode, options, lambda text: print(f"  {text}", flush=True))
 

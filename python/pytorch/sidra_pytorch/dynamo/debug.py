@@ -2,7 +2,6 @@
 """To see what becomes of a region: SIDRA_DEBUG_DIR keeps each step of its compilation, and torch.compile(backend="sidra_debug") prints a summary."""
 from __future__ import annotations
 
-import collections
 import itertools
 import linecache
 import logging
@@ -136,11 +135,3 @@ def keep_reason(name: str, graph_module: fx.GraphModule, why: str) -> None:
     folder = folder_of(name, graph_module)
     if folder is not None:
         folder.refused(why)
-
-
-def summary(name: str, graph_module: fx.GraphModule) -> str:
-    """A region's graph, and how often it has each operator."""
-    counts = collections.Counter(map(name_of_target, calls_of(graph_module)))
-    width = max(map(len, counts), default=0)
-    table = "\n".join(f"    {target:{width}}  {count}" for target, count in counts.most_common())
-    return f"{name}\n" + "\n".join(f"    {line}" for line in listing(graph_module)) + f"\n  {sum(counts.values())} operators:\n{table}"
