@@ -1466,8 +1466,44 @@ def test_factors_of_half_precision_are_joined_if_neither_leaves_its_range():
     assert counts == [2, 3] and products(x.half())[0][0] == math.inf
 
 
-def test_inductor_gets_the_rest():
+@pytest.fixture
+def given_to_inductor(monkeypatch):
+    """The graphs that Inductor gets, as the text of each call."""
+    from torch._dynamo.backends import registry
+
+    found, given = registry.lookup_backend, []
+
+    def lookup(name):
+        def inductor(graph_module, inputs, **named):
+            given.append([f"{node.target if isinstance(node.target, str) else node.target.__name__} {dict(node.kwargs)}" for node in graph_module.graph.nodes
+                          if node.op.startswith("call_")])
+            return found(name)(graph_module, inputs, **named)
+
+        return inductor if name == "inductor" else found(name)
+
+    monkeypatch.setattr(registry, "lookup_backend", lookup)
+    return given
+
+
+def test_inductor_gets_the_rest(given_to_inductor):
     module = nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2)).eval()
     x = torch.randn(3, 8)
+    torch._inductor.metrics.reset()
     with torch.no_grad():
         torch.testing.assert_close(torch.compile(lambda x: gelu_by_tanh(module(x)), backend="sidra_inductor")(x), gelu_by_tanh(module(x)))
+    graph, = given_to_inductor
+    assert graph[-1] == "gelu {'approximate': 'tanh'}" and len(graph) == 4
+    assert torch._inductor.metrics.generated_kernel_count > 0  # and made code of it
+
+
+def test_inductor_gets_nothing_that_is_on_the_device(given_to_inductor, caplog):
+    here, there = on_both(mlp())
+    x = torch.randn(4, 64)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        near(torch.compile(there, backend="sidra_inductor")(x.to("sidra")), here(x))
+    assert not given_to_inductor
+    assert re.search(r"region 0/0.* has tensors on a sidra device, for which Inductor makes no code; it runs operator by operator.*backend=.sidra", caplog.text)
+    torch._dynamo.reset()
+    torch.sidra.set_fallback("error")
+    with torch.no_grad(), pytest.raises(Exception, match="Inductor makes no code.*SIDRA_FALLBACK=error"):
+        torch.compile(there, backend="sidra_inductor")(x.to("sidra"))

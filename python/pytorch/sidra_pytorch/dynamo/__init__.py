@@ -11,10 +11,12 @@ from typing import Any, Optional
 
 import torch
 
+from .. import _C
 from .debug import keep_reason
+from .effects import devices_in
 from .network import results_of
 from .options import options_of
-from .region import Region, name_of
+from .region import ERROR, LOG, Region, name_of
 from .rewrites import rewrite
 from .summary import summary
 
@@ -37,9 +39,16 @@ def sidra_debug(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any
 
 
 def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Optional[str] = None, options: Given = None) -> Compiled:
-    """For models on the CPU: SiLU, GELU by tanh and chains of numbers that are spelt out become one operator each, and Inductor gets the rest."""
+    """For models on the CPU: SiLU, GELU by tanh and chains of numbers that are spelt out become one operator each, and Inductor gets the rest. Inductor
+    has no code for this device: what is there runs operator by operator."""
     from torch._dynamo.backends.registry import lookup_backend
 
+    if _is_on_the_device(graph_module, example_inputs):
+        text = f"{name_of(graph_module)} has tensors on a sidra device, for which Inductor makes no code"
+        if _C.fallback_mode() == ERROR:
+            raise RuntimeError(f"{text}; use torch.compile(backend=\"sidra\") (SIDRA_FALLBACK=error)")
+        LOG.warning("%s; it runs operator by operator. torch.compile(backend=\"sidra\") compiles it", text)
+        return graph_module.forward
     rewrite(graph_module)
     given: dict[str, Any] = {"mode": mode} if mode is not None else {}
     if options:
@@ -85,6 +94,11 @@ def _take_notes_again(_: object) -> None:
     global _notes_are_off
     if _notes_are_off:
         torch._dynamo.config.record_runtime_overhead, _notes_are_off = True, False
+
+
+def _is_on_the_device(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> bool:
+    given = {value.device for value in example_inputs if isinstance(value, torch.Tensor)}
+    return any(device.type == "sidra" for device in given | devices_in(graph_module))
 
 
 def _records_gradients(graph_module: torch.fx.GraphModule) -> bool:
