@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import copy
+import ctypes
 import gc
 import logging
 import math
@@ -168,6 +169,31 @@ def test_weights_that_change_are_compiled_anew():
             near(result, here(x))
             counts.append(count)
     assert counts[:2] == [0, 0] and counts[2] > 0 and counts[3:] == [0, 0]
+
+
+def test_the_check_of_residency_finds_a_hidden_write_to_a_constant_of_a_region():
+    here, there = on_both(mlp())
+    compiled, x = torch.compile(there, backend="sidra"), torch.randn(4, 64)
+    _C.set_residency_check(True)  # SIDRA_CHECK_RESIDENCY=1
+    try:
+        with torch.no_grad():
+            for _ in range(2):
+                near(compiled(x.to("sidra")), here(x))
+            torch.sidra.synchronize()
+            ctypes.memset(there[4].weight.data_ptr(), 0, 64)
+            here[4].weight.view(-1)[:16] = 0
+            for _ in range(2):
+                with pytest.raises(RuntimeError, match=r"(?s)SIDRA_CHECK_RESIDENCY.*shape \[10, 128\].*region.*mark_written"):
+                    compiled(x.to("sidra"))
+            torch.sidra.mark_written(there[4].weight)
+            counts = []
+            for _ in range(2):
+                count, result = operators(compiled, x.to("sidra"))
+                near(result, here(x))
+                counts.append(count)
+        assert counts[0] > 0 and counts[1] == 0
+    finally:
+        _C.set_residency_check(False)
 
 
 def test_statistics_and_constants_that_change_are_compiled_anew():

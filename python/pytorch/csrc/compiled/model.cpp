@@ -22,14 +22,21 @@ Contents::Constant::Constant(const at::Tensor& from)
     TORCH_CHECK(block != nullptr, "a weight of the compiled model is not in the device's memory");
     uid = block->uid;
     generation = block->generation.load(std::memory_order_relaxed);
+    if (residency_check()) hash = content_hash(from);
 }
 
 bool Contents::Constant::is_current() const {
     const auto held = tensor.lock();
     if (!held) return false;
     const Block* block = block_of(held->storage().data_ptr());
-    return block != nullptr && block->uid == uid && block->generation.load(std::memory_order_relaxed) == generation &&
-           held->storage_offset() == offset;
+    if (block == nullptr || block->uid != uid || block->generation.load(std::memory_order_relaxed) != generation ||
+        held->storage_offset() != offset)
+        return false;
+    TORCH_CHECK(!hash || content_hash(at::Tensor(held)) == *hash, "SIDRA_CHECK_RESIDENCY: a weight of the shape ",
+                held->sizes(),
+                " was changed, and the compiled region that has it as a constant was not told. Whoever "
+                "writes to its memory without an operator of PyTorch's must call torch.sidra.mark_written(tensor).");
+    return true;
 }
 
 Contents::Contents(const std::vector<at::Tensor>& tensors) {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace sidra::pytorch {
 class Contents {
    public:
     explicit Contents(const std::vector<at::Tensor>& tensors);
-    // Whether all of them still exist, and nothing has written to them.
+    // Whether all of them still exist, and nothing has written to them. With SIDRA_CHECK_RESIDENCY=1 it throws if
+    // somebody has, and has not said so.
     bool are_current() const;
 
    private:
@@ -29,6 +31,7 @@ class Contents {
         c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
         uint64_t uid, generation;
         int64_t offset;
+        std::optional<uint64_t> hash;  // if contents are checked
 
         explicit Constant(const at::Tensor& from);
         bool is_current() const;

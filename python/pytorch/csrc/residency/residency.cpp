@@ -136,15 +136,6 @@ std::optional<Key> key_of(const at::Tensor& weight, Block** block) {
     return key;
 }
 
-uint64_t hash_of(const at::Tensor& matrix) {
-    synchronize_current_stream(matrix.device().index());
-    const at::Tensor content = cpu_alias(matrix).contiguous();
-    const auto* bytes = static_cast<const unsigned char*>(content.const_data_ptr());
-    uint64_t hash = 14695981039346656037ull;  // FNV-1a
-    for (size_t i = 0; i < content.nbytes(); ++i) hash = (hash ^ bytes[i]) * 1099511628211ull;
-    return hash;
-}
-
 // The codes of the matrix, [k][n]; what a layer needs beside them goes into the tables. False: a value is not finite.
 bool quantise(const at::Tensor& matrix, Owned& owned, std::vector<int8_t>& codes) {
     void* tables = nullptr;
@@ -258,7 +249,7 @@ bool evict_one(Table& table, const Entry* keep) {
 void count_programming(Table& table, Entry& entry, const at::Tensor& matrix) {
     ++entry.programs;
     entry.used_at = ++table.clock;  // the next ones do not take its room at once
-    if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
+    if (checking.load(std::memory_order_relaxed)) entry.hash = content_hash(matrix);
 }
 
 // Under the table's lock.
@@ -316,6 +307,16 @@ void use(Owned& owned) {
 MatmulMode matmul_mode() { return mode.load(std::memory_order_relaxed); }
 void set_matmul_mode(MatmulMode to) { mode.store(to, std::memory_order_relaxed); }
 void set_residency_check(bool on) { checking.store(on, std::memory_order_relaxed); }
+bool residency_check() { return checking.load(std::memory_order_relaxed); }
+
+uint64_t content_hash(const at::Tensor& tensor) {
+    synchronize_current_stream(tensor.device().index());
+    const at::Tensor content = cpu_alias(tensor).contiguous();
+    const auto* bytes = static_cast<const unsigned char*>(content.const_data_ptr());
+    uint64_t hash = 14695981039346656037ull;  // FNV-1a
+    for (size_t i = 0; i < content.nbytes(); ++i) hash = (hash ^ bytes[i]) * 1099511628211ull;
+    return hash;
+}
 
 std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
     Block* block = nullptr;
@@ -351,7 +352,7 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
         if (!entry.owned) return nullptr;
     }
     if (checking.load(std::memory_order_relaxed)) {
-        TORCH_CHECK(hash_of(matrix) == entry.hash, "SIDRA_CHECK_RESIDENCY: a matrix of ", inputs_of(*key), " x ",
+        TORCH_CHECK(content_hash(matrix) == entry.hash, "SIDRA_CHECK_RESIDENCY: a matrix of ", inputs_of(*key), " x ",
                     outputs_of(*key),
                     " was changed, and its crossbars were not told. Whoever writes to its memory without an operator "
                     "of PyTorch's must call "

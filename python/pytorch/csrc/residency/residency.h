@@ -84,8 +84,12 @@ void residency_region_ended(c10::DeviceIndex index);
 // finds a stream that has stopped may hold any.
 void residency_drop_failed(c10::DeviceIndex index);
 
-// SIDRA_CHECK_RESIDENCY=1: compares the content at each use with what was programmed, and throws if they differ.
+// SIDRA_CHECK_RESIDENCY=1: compares the content at each use with what was programmed or compiled, and throws if they
+// differ.
 void set_residency_check(bool on);
+bool residency_check();
+// Of the content of a tensor on the device, for this check. Waits for the calling thread's stream.
+uint64_t content_hash(const at::Tensor& tensor);
 
 }  // namespace sidra::pytorch
 
