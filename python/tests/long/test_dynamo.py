@@ -5,6 +5,7 @@ import contextlib
 import copy
 import ctypes
 import gc
+import json
 import logging
 import math
 import random
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 
+import numpy
 import pytest
 import sidra
 import torch
@@ -1020,6 +1022,50 @@ def test_results_are_on_the_chip_that_the_program_names(function):
     for one, other in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True):
         assert one.device == other.device
         near(one, other.cpu(), 1e-6)
+
+
+# ---- Where matrices are
+
+
+def is_taken(crossbar):
+    """Whether libsidra refuses this crossbar to another user of the chip."""
+    try:
+        sidra.Device(0).weights(numpy.ones((1, 1), numpy.int8), encoding="offset", crossbars=[crossbar], program=False)
+    except sidra.Error as error:
+        assert "SIDRA_ERROR_BUSY" in str(error)
+        return True
+    return False
+
+
+def map_of(path, free):
+    """Writes a map of the chip in which only these crossbars are free."""
+    total = torch.sidra.get_device_properties(0)["crossbars_total"]
+    chip = {"index": 0, "name": "embedded", "clusters": 1, "cus_per_cluster": total // 16, "crossbars_per_cu": 16, "bad": [],
+            "in_use": [crossbar for crossbar in range(total) if crossbar not in free]}
+    path.write_text(json.dumps({"schema": "sidra-smi/1", "command": "map", "time": "2030-01-01T00:00:00Z", "chips": [chip]}))
+
+
+def test_a_map_places_the_matrices_of_a_region(tmp_path, empty_cache, compilations):
+    total = torch.sidra.get_device_properties(0)["crossbars_total"]
+    places = [[total - 4, total - 3], [total - 9, total - 7]]
+    assert not any(map(is_taken, sum(places, [])))
+    here, there = on_both(mlp())
+    x = torch.randn(4, 64)
+    with torch.no_grad():
+        for number, place in enumerate((*places, places[0])):
+            map_of(tmp_path / "map.json", place)  # another content under the same name
+            torch._dynamo.reset()
+            gc.collect()
+            compiled = torch.compile(there, backend="sidra", options={"chip_map": tmp_path / "map.json"})
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x))
+            assert count == 0 and [[is_taken(crossbar) for crossbar in each] for each in places] == [[each is place] * 2 for each in places]
+            assert len(compilations) == min(number + 1, 2)  # the third one is of the cache
+
+
+def test_a_map_that_cannot_be_read_is_refused():
+    with pytest.raises(Exception, match="chip_map.*nowhere.json.*cannot be read"):
+        torch.compile(mlp().to("sidra"), backend="sidra", options={"chip_map": "nowhere.json"})(torch.zeros(1, 64, device="sidra"))
 
 
 # ---- What must not reach another compilation

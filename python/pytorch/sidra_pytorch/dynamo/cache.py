@@ -51,8 +51,12 @@ def key_of(module: fx.GraphModule, examples: Sequence[torch.Tensor], results: An
             else:
                 digest.update(repr(part).encode() + b"\0")
 
+    options = dict(options)
+    if "chip_map" in options:
+        with contextlib.suppress(OSError):  # the compiler says what is wrong with it
+            options["chip_map"] = hashlib.sha256(pathlib.Path(options["chip_map"]).read_bytes()).hexdigest()
     add(torch.__version__, str(torch.get_default_dtype()), _version_of("onnxscript"), _own_code(), _core.library_version(), _build_of(compiler_library()),
-        dict(options), results)
+        options, results)
     for name, part in sorted(module.named_modules()):
         add(name, str(type(part)))
         if not isinstance(part, fx.GraphModule):

@@ -2,11 +2,12 @@
 """The options of torch.compile(backend="sidra", options={...})."""
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 COMPILER: dict[str, Any] = {"optimization_level": int, "observer": str, "signal_to_noise": (int, float), "bias_correction": bool, "equalisation": bool, "copies": int,
-            "copies_by_layer": bool, "tmr": (int, float), "predistort": bool, "adc_ranges": bool}
+            "copies_by_layer": bool, "tmr": (int, float), "predistort": bool, "adc_ranges": bool, "chip_map": (str, os.PathLike)}
 
 
 class Options(NamedTuple):
@@ -29,4 +30,8 @@ def options_of(mode: Optional[str], given: Optional[Mapping[str, Any]]) -> Optio
     for name, value in given.items():
         if not isinstance(value, COMPILER[name]):
             raise ValueError(f"torch.compile(backend=\"sidra\"): {name} is {value!r}, which is of the type {type(value).__name__}")
+    if "chip_map" in given:
+        given["chip_map"] = os.path.abspath(given["chip_map"])
+        if not os.access(given["chip_map"], os.R_OK):
+            raise ValueError(f"torch.compile(backend=\"sidra\"): chip_map is {given['chip_map']!r}, which cannot be read; `sidra-smi map` writes such a file")
     return Options(calls, given)
