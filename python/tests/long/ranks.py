@@ -201,6 +201,10 @@ def failing(folder, trouble, where="before"):
     def lose_the_chip():
         import sidra
 
+        # Long enough that the chip has not come to its end: work that was done stays done.
+        slow = torch.ones(1000, 1000, device="sidra:0") / 1000
+        for _ in range(8):
+            slow = slow @ slow
         sidra.Device(0).reset()
 
     # Only the time tells that a rank stands still. All ranks are there by now, so this group needs less of it.
