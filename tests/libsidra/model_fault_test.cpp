@@ -139,8 +139,10 @@ TEST_F(ModelFault, OfOperationsThatAreNoModels) {
     const sidra_array table = sidra_operand_dense(words->at(), SIDRA_S32, size);
     const sidra_array out = sidra_operand_dense(words->at(16), SIDRA_S32, size);
     words->as<int32_t>()[8] = 7;
+    block(stream);
     ASSERT_OK(sidra_gather_rows(stream, size, &out, &table, 1, words->at(32), SIDRA_S32));
     ASSERT_OK(sidra_model_run_async(stream, model, 0));
+    unblock();
     EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
     expect_none(model, stream);
     ASSERT_OK(sidra_stream_reset(stream));
