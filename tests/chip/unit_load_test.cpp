@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The largest packets of every opcode: no unit may exceed kUnitMax, nor what its packet declares. The device address
 // space here is 2 MiB of memory repeated over and over at consecutive addresses of the bus, and the host maps at most
-// one page at a time. So every address is valid, all pages can be joined, and still every operand is gathered.
+// one page at a time. So every address is valid, all pages can be joined, and still every operand is gathered. At level
+// `accurate`, no unit may make more than one readout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,9 @@
 #include "geometry.h"
 #include "job.h"
 #include "packets.h"
+#include "product.h"
 #include "sidra_vector.h"
+#include "vector_unit.h"
 
 namespace sidra::chip {
 namespace {
@@ -32,10 +35,14 @@ constexpr uint64_t kTables = uint64_t{1} << 40, kTablesEnd = kTables + uint64_t{
 // read and written; and so are pages that are joined to others, by up to three parts of a unit.
 constexpr uint64_t kLoadsMax = 2 * (2 * kUnitMax.pieces + 3 * Dma::kJoinsMax);
 constexpr uint32_t kTall = 0, kWide = 1, kSmall = 2;  // objects: 6400 x 1 tiles, 1 x 6399 tiles, one tile
+constexpr Geometry kGeometryOfFew = {1, 1, 12, 128u << 10, 2u << 20, 1u << 20, 1u << 20};
 
 class Machine {
    public:
-    Machine() {
+    explicit Machine(sidra_chip_level level = SIDRA_CHIP_FAST, const Geometry& geometry = kGeometryY1)
+        : array(geometry, engine->kernels(),
+                level == SIDRA_CHIP_ACCURATE ? std::make_unique<Analog>(geometry.xbars(), 0, 1) : nullptr),
+          adcs_(geometry.xbars()) {
         for (uint64_t i = 0; i < SIDRA_PT_ENTRIES; i++) {
             const uint64_t table = (kTables + SIDRA_PAGE_SIZE * i) | SIDRA_PTE_VALID;
             std::memcpy(&memory_[kRoot + 8 * i], &table, sizeof table);
@@ -43,7 +50,7 @@ class Machine {
         context.entry.page_table = kRoot;
         context.entry.weights_table = kWeightsTable;
         context.entry.weights_count = 3;
-        const uint32_t xbars = kGeometryY1.xbars();
+        const uint32_t xbars = array.xbars();
         for (uint32_t i = 0; i < xbars; i++) std::memcpy(&memory_[kTiles + 4 * i], &i, sizeof i);
         add_weights(kTall, xbars * SIDRA_XBAR_ROWS, 256, xbars);
         add_weights(kWide, 256, (xbars - 1) * SIDRA_XBAR_COLS, xbars - 1);  // as many as a context caches
@@ -65,7 +72,10 @@ class Machine {
             if (!context.find_weights(bus, array, i, &job->own_weights, &weights)) weights->verified = array.epoch();
         PageWindow programs(bus, this_tlb(), context.space(), chip::Access::kRead),
             tables(bus, this_tlb(), context.space(), chip::Access::kRead);
-        return job->operation->prepare(env(&programs, &tables), *job);
+        if (Fault fault = job->operation->prepare(env(&programs, &tables), *job)) return fault;
+        uint32_t next = 0;
+        if (array.analog() && product_of(*job)) EXPECT_TRUE(take_readouts(env(), *job, &next));
+        return {};
     }
     Fault run(const Job& job, uint32_t unit) {
         staging.scratch.begin();
@@ -76,10 +86,14 @@ class Machine {
     Context context{0};
     const std::unique_ptr<engine::Engine> engine = engine::make(SIDRA_CHIP_ENGINE_AUTO, 1);
     engine::Staging staging;
-    Array array{kGeometryY1, engine->kernels(), nullptr};
+    Array array;
     Bus bus{host_};
     std::array<unsigned, 256> checked{};  // packets, by opcode
     uint64_t loads = 0;                   // of entries of page tables
+    uint64_t maps = 0;                    // by the host
+    uint64_t readouts_made() const { return array.analog() ? array.analog()->readouts_made() : 0; }
+    uint32_t tall_rows() const { return array.xbars() * SIDRA_XBAR_ROWS; }
+    uint32_t wide_cols() const { return (array.xbars() - 1) * SIDRA_XBAR_COLS; }
 
    private:
     Env env(PageWindow* programs = nullptr, PageWindow* tables = nullptr) {
@@ -101,6 +115,7 @@ class Machine {
     static Machine& of(void* self) { return *static_cast<Machine*>(self); }
     static void* map(void* self, uint64_t at, uint64_t* length, bool) {
         std::vector<uint8_t>& memory = of(self).memory_;
+        of(self).maps++;
         if (at >= kMapped) at = kMemory + at % SIDRA_HUGE_SIZE;
         if (at >= memory.size()) return nullptr;
         *length = std::min<uint64_t>(*length, SIDRA_PAGE_SIZE - at % SIDRA_PAGE_SIZE);
@@ -128,14 +143,18 @@ class Machine {
                           .clock_ns = [](void*) { return uint64_t{0}; },
                           .kick = [](void*) {},
                           .report = [](void*, const char*) {}};
-    Adcs adcs_{kGeometryY1.xbars()};
+    Adcs adcs_;
     Knobs knobs_;
     uint64_t serial_ = uint64_t{1} << 32;
 };
 
+// Mappings by a unit of a VECTOR: one for each piece and for each page of a long one, two if it is read and written.
+uint64_t vector_maps_max(const UnitLoad& load) { return 2 * (load.pieces + kVectorUnitBytes / SIDRA_PAGE_SIZE); }
+
 // Prepares a packet, runs its first and its last unit, and checks them against the bound. `operations`: of the whole
-// packet, as UnitLoad counts them.
-void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
+// packet, as UnitLoad counts them. `maps_max`: null if pieces are not counted so exactly.
+void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations,
+           uint64_t (*maps_max)(const UnitLoad&) = nullptr) {
     Job job;
     const Fault fault = machine.prepare(cmd, &job);
     ASSERT_FALSE(fault) << "cause " << fault.cause << ", 0x" << std::hex << fault.address;
@@ -146,10 +165,17 @@ void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
     EXPECT_TRUE(fits(job.unit_load));
     EXPECT_GE(job.unit_load.operations, (operations + job.units - 1) / job.units) << "of " << job.units << " units";
     EXPECT_GT(job.unit_work, 0u);
-    for (const uint32_t unit : {0u, job.units - 1}) {
-        machine.loads = 0;
+    std::vector<uint32_t> units = {0, job.units - 1};
+    if (job.makes > kGeometryOfFew.xbars()) units = {0};  // to make all that the products need takes too long
+    else if (job.makes > 0)
+        for (uint32_t unit = job.makes; unit > 0; unit--) units.insert(units.begin() + 1, unit);
+    for (const uint32_t unit : units) {
+        machine.loads = machine.maps = 0;
+        const uint64_t made = machine.readouts_made();
         const Fault ran = machine.run(job, unit);
+        EXPECT_EQ(machine.readouts_made() - made, unit < job.makes ? 1 : 0) << "unit " << unit;
         EXPECT_LE(machine.loads, kLoadsMax) << "unit " << unit;
+        if (maps_max) EXPECT_LE(machine.maps, maps_max(job.unit_load)) << "unit " << unit;
         EXPECT_FALSE(ran) << "unit " << unit << ": cause " << ran.cause << ", 0x" << std::hex << ran.address;
         EXPECT_LE(machine.staging.scratch.used(), job.unit_load.scratch) << "unit " << unit;
     }
@@ -235,11 +261,32 @@ std::vector<VectorCase> vector_cases() {
     gathered.extent = 1u << 20;
     cases.push_back(
         {"gather", {gather, store}, {gathered, operand(kHalf, 4u << 20, 4, F32, true)}, {1, 1, 1024, 1u << 20}});
+    // Each one accesses each of its elements.
+    std::vector<I> gathers(SIDRA_VECTOR_INSTRUCTIONS_MAX - 1, gather);
+    gathers.push_back(store);
+    for (const uint32_t cols : {4u, 1000u, 4096u, 1u << 20})
+        cases.push_back({"gathers", gathers, {gathered, operand(kHalf, 4u << 20, 4, F32, true)}, {1, 1, 1024, cols}});
     const I column{SIDRA_VECTOR_OP_MOVE_INT, SIDRA_VECTOR_PASS, v1, 0, SIDRA_VECTOR_COLUMN, 0, 0, 0, {}};
     const I scatter{SIDRA_VECTOR_OP_SCATTER_INT, 0, 0, 0, v1, v1, 0, 0, {}};
     sidra_operand scattered = operand(kHalf, 0, 8192, S32, true);
     scattered.extent = 1u << 20;
     cases.push_back({"scatter", {column, scatter}, {scattered}, {1, 1, 1024, 60000}});
+    std::vector<I> scatters;
+    for (uint32_t i = 0; i < SIDRA_VECTOR_INSTRUCTIONS_MAX / 2; i++) scatters.insert(scatters.end(), {column, scatter});
+    for (const uint32_t cols : {1u, 2000u}) cases.push_back({"scatters", scatters, {scattered}, {1, 1, 1024, cols}});
+    // The longest row of elements far apart, with an element of each other operand, at an index.
+    VectorCase longest{
+        "longest scatter",
+        {{SIDRA_VECTOR_OP_SCATTER_INT, SIDRA_VECTOR_PASS, 0, 0, SIDRA_VECTOR_COLUMN, SIDRA_VECTOR_COLUMN, 0, 0, {}}},
+        {scattered},
+        {1, 1, 16, SIDRA_VECTOR_ROW_COST_MAX / SIDRA_VECTOR_COST_ELEMENTS}};
+    for (uint8_t n = 1; n < SIDRA_VECTOR_OPERANDS_MAX; n++) {
+        sidra_operand single = operand(uint64_t{n} * kMemory, 4, 0, S32, false);
+        single.index = kHalf / 2 + n * kMemory, single.index_type = SIDRA_TYPE_S32, single.extent = 1;
+        longest.operands.push_back(single);
+        longest.program.push_back({SIDRA_VECTOR_OP_LOAD_INT, 0, s0, n, 0, 0, 0, 0, {}});
+    }
+    cases.push_back(longest);
     // Rows of few elements, which are farther from each other than the rows.
     constexpr uint64_t kFar = kHalf / 2;
     sidra_operand two = operand(0, 8, kFar, F32, false);
@@ -269,17 +316,18 @@ void vector_programs(Machine& machine) {
         cmd.vector.instructions = static_cast<uint16_t>(c.program.size());
         cmd.vector.operand_count = static_cast<uint16_t>(c.operands.size());
         std::copy(c.size.begin(), c.size.end(), cmd.vector.size);
-        check(machine, cmd, uint64_t{c.size[0]} * c.size[1] * c.size[2] * c.size[3] / 4);
+        check(machine, cmd, uint64_t{c.size[0]} * c.size[1] * c.size[2] * c.size[3] / 4, vector_maps_max);
         if (::testing::Test::HasFailure()) return;
     }
 }
 
 struct SumsProgram {
     const char* name;
-    std::vector<sidra_vector_instruction> code;  // the last operand is the output
+    std::vector<sidra_vector_instruction> code;
     bool whole_rows;
+    bool gathers = false;  // from the operand behind the output
 };
-// Programs on sums: short, long, along the row, far apart.
+// Programs on sums: short, long, along the row, far apart, with accesses to single elements.
 std::vector<SumsProgram> sums_programs(uint8_t output) {
     constexpr uint8_t v0 = SIDRA_VECTOR_V(0), s0 = SIDRA_VECTOR_S(0);
     using I = sidra_vector_instruction;
@@ -289,7 +337,21 @@ std::vector<SumsProgram> sums_programs(uint8_t output) {
     std::vector<I> slow = {load};
     for (int i = 0; i < 60; i++) slow.push_back({SIDRA_VECTOR_OP_ERF, 0, v0, 0, v0, 0, 0, 0, {}});
     slow.push_back(store);
-    return {{"short", {load, store}, false}, {"long", slow, false}, {"whole rows", {load, store, sum}, true}};
+    std::vector<I> gathers = {load};
+    for (int i = 0; i < 60; i++)
+        gathers.push_back(
+            {SIDRA_VECTOR_OP_GATHER, 0, v0, static_cast<uint8_t>(output + 1), SIDRA_VECTOR_COLUMN, 0, 0, 0, {}});
+    gathers.push_back(store);
+    return {{"short", {load, store}, false},
+            {"long", slow, false},
+            {"whole rows", {load, store, sum}, true},
+            {"gathers", gathers, false, true}};
+}
+// What they gather from.
+sidra_operand gathered_elements() {
+    sidra_operand o{};
+    o.type = F32, o.stride[3] = 4, o.extent = 1u << 28;
+    return o;
 }
 
 void matmuls(Machine& machine) {
@@ -307,6 +369,7 @@ void matmuls(Machine& machine) {
                     for (const SumsProgram& program : sums_programs(2)) {
                         // Of the layouts in which one factor is transposed, one program is enough.
                         if ((layout == 1 || layout == 2) && (far || std::string(program.name) != "short")) continue;
+                        if (program.gathers && (layout != 0 || far)) continue;
                         SCOPED_TRACE(std::string(program.name) + ", " + std::to_string(shape.batch) + " x " +
                                      std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
                                      std::to_string(shape.k) + ", type " + std::to_string(type) + ", layout " +
@@ -336,6 +399,7 @@ void matmuls(Machine& machine) {
                             (program.whole_rows && shape.n > SIDRA_MATMUL_ROW_MAX) ||
                             out.stride[1] * shape.batch > kHalf)
                             continue;
+                        if (program.gathers) operands.push_back(gathered_elements());
                         uint8_t* const memory = machine.clear();
                         std::memcpy(memory + kProgramAt, program.code.data(), program.code.size() * 16);
                         std::memcpy(memory + kOperandsAt, operands.data(), operands.size() * sizeof operands[0]);
@@ -345,7 +409,7 @@ void matmuls(Machine& machine) {
                         cmd.matmul.batch[0] = 1, cmd.matmul.batch[1] = shape.batch;
                         cmd.matmul.m = shape.m, cmd.matmul.n = shape.n, cmd.matmul.k = shape.k;
                         cmd.matmul.instructions = static_cast<uint16_t>(program.code.size());
-                        cmd.matmul.operand_count = 3;
+                        cmd.matmul.operand_count = static_cast<uint16_t>(operands.size());
                         check(machine, cmd, uint64_t{shape.batch} * shape.m * shape.n * shape.k / kMacsPerOperation);
                         if (::testing::Test::HasFailure()) return;
                     }
@@ -363,21 +427,22 @@ void layers(Machine& machine) {
         uint64_t pixel;  // stride; 0: dense
         std::array<uint32_t, 3> size;
     };
-    const uint32_t tall = kGeometryY1.xbars() * SIDRA_XBAR_ROWS;
+    const uint32_t tall = machine.tall_rows();
+    const auto side = static_cast<uint16_t>(tall % 4096 ? 32 : 64);
     const Shape shapes[] = {
-        {kSmall, 1, 1, 256, 0, {1, 1, 1u << 24}},       // many rows
-        {kSmall, 16, 16, 1, 8192, {1, 1 << 12, 1}},     // pixels far apart
-        {kSmall, 1, 256, 1, 0, {16, 64, 64}},           // overlapping
-        {kTall, 1, 1, tall, 0, {1, 1, 100}},            // the longest rows
-        {kTall, 64, 64, tall / 4096, 8192, {1, 2, 3}},  // of as many pieces as there may be
-        {kWide, 1, 1, 256, 0, {1, 1, 1000}},            // the most columns
+        {kSmall, 1, 1, 256, 0, {1, 1, 1u << 24}},                  // many rows
+        {kSmall, 16, 16, 1, 8192, {1, 1 << 12, 1}},                // pixels far apart
+        {kSmall, 1, 256, 1, 0, {16, 64, 64}},                      // overlapping
+        {kTall, 1, 1, tall, 0, {1, 1, 100}},                       // the longest rows
+        {kTall, side, side, tall / side / side, 8192, {1, 2, 3}},  // of as many pieces as there may be
+        {kWide, 1, 1, 256, 0, {1, 1, 1000}},                       // the most columns
         {kWide, 16, 16, 1, 4096, {1, 10, 10}},
     };
     for (const Shape& shape : shapes)
         for (const bool quantised : {false, true})
             for (const SumsProgram& program : sums_programs(0)) {
                 const uint32_t k = uint32_t{shape.kernel_h} * shape.kernel_w * shape.channels;
-                const uint32_t n = shape.weights == kWide ? (kGeometryY1.xbars() - 1) * SIDRA_XBAR_COLS : 256;
+                const uint32_t n = shape.weights == kWide ? machine.wide_cols() : 256;
                 SCOPED_TRACE(std::string(program.name) + ", " + std::to_string(k) + " x " + std::to_string(n) +
                              (quantised ? ", quantised" : ""));
                 if (program.whole_rows && n > SIDRA_LAYER_ROW_COST_MAX / 3) continue;
@@ -401,7 +466,9 @@ void layers(Machine& machine) {
                 out.stride[1] = out.stride[2] * shape.size[2], out.stride[0] = out.stride[1] * shape.size[1];
                 uint8_t* const memory = machine.clear();
                 std::memcpy(memory + kProgramAt, code.data(), code.size() * sizeof code[0]);
-                std::memcpy(memory + kOperandsAt, &out, sizeof out);
+                std::vector<sidra_operand> operands = {out};
+                if (program.gathers) operands.push_back(gathered_elements());
+                std::memcpy(memory + kOperandsAt, operands.data(), operands.size() * sizeof out);
                 std::memcpy(memory + kPatternAt, &pattern, sizeof pattern);
                 sidra_cmd cmd = blank(SIDRA_CMD_LAYER);
                 cmd.layer.weights = static_cast<uint16_t>(shape.weights);
@@ -411,7 +478,7 @@ void layers(Machine& machine) {
                 std::copy(shape.size.begin(), shape.size.end(), cmd.layer.size);
                 cmd.layer.prologue = static_cast<uint8_t>(code.size() - program.code.size());
                 cmd.layer.epilogue = static_cast<uint8_t>(program.code.size());
-                cmd.layer.operand_count = 1;
+                cmd.layer.operand_count = static_cast<uint8_t>(operands.size());
                 const uint64_t rows = uint64_t{shape.size[0]} * shape.size[1] * shape.size[2];
                 check(machine, cmd, rows * k * n / kMacsPerOperation);
                 if (::testing::Test::HasFailure()) return;
@@ -541,12 +608,11 @@ void copies(Machine& machine) {
 void fills(Machine& machine) { check(machine, fill(kHalf, kHalf, 0x55, 1), kHalf); }
 
 void mvms(Machine& machine) {
-    const uint64_t xbars = kGeometryY1.xbars();
     struct Object {
         uint16_t index;
         uint64_t rows, cols;
     };
-    const Object objects[] = {{kTall, xbars * 256, 256}, {kWide, 256, (xbars - 1) * 256}, {kSmall, 256, 256}};
+    const Object objects[] = {{kTall, machine.tall_rows(), 256}, {kWide, 256, machine.wide_cols()}, {kSmall, 256, 256}};
     for (const Object& object : objects)
         for (const uint32_t in : {U8, S8, F32})
             for (const uint32_t out : {S32, F32}) {
@@ -567,22 +633,22 @@ void mvms(Machine& machine) {
             }
 }
 
-constexpr uint32_t kTallRows = kGeometryY1.xbars() * SIDRA_XBAR_ROWS;
-
 // Objects share crossbars, and the units of a REFRESH or READBACK need what the object has programmed itself.
 void programs(Machine& machine) {
+    const uint32_t rows = machine.tall_rows();
     for (const uint32_t stride : {256u, 65536u}) {
-        check(machine, program(kTall, 0, kTallRows, 0, 256, 0, stride), kTallRows * uint64_t{256});
-        check(machine, refresh(kTall, 0, kTallRows, 0, 256), kTallRows * uint64_t{256});
+        check(machine, program(kTall, 0, rows, 0, 256, 0, stride), rows * uint64_t{256});
+        check(machine, refresh(kTall, 0, rows, 0, 256), rows * uint64_t{256});
         check(machine, program(kSmall, 0, 256, 0, 256, 0, stride), 65536);
         check(machine, refresh(kSmall, 0, 256, 0, 256), 65536);
     }
 }
 
 void readbacks(Machine& machine) {
+    const uint32_t rows = machine.tall_rows();
     for (const uint32_t stride : {256u, 65536u}) {
-        check(machine, program(kTall, 0, kTallRows, 0, 256, 0, 256), kTallRows * uint64_t{256});
-        check(machine, readback(kTall, 0, kTallRows, 0, 256, 0, stride), kTallRows * uint64_t{256});
+        check(machine, program(kTall, 0, rows, 0, 256, 0, 256), rows * uint64_t{256});
+        check(machine, readback(kTall, 0, rows, 0, 256, 0, stride), rows * uint64_t{256});
         check(machine, program(kSmall, 0, 256, 0, 256, 0, 256), 65536);
         check(machine, readback(kSmall, 0, 256, 0, 256, kHalf, stride), 65536);
     }
@@ -593,16 +659,17 @@ struct Opcode {
     const char* name;
     uint8_t opcode;
     void (*largest)(Machine&);  // checks the largest packets
+    bool cells = false;         // works with these
 };
 const Opcode kOpcodes[] = {
     {"COPY", SIDRA_CMD_COPY, copies},
     {"FILL", SIDRA_CMD_FILL, fills},
-    {"MVM", SIDRA_CMD_MVM, mvms},
+    {"MVM", SIDRA_CMD_MVM, mvms, true},
     {"VECTOR", SIDRA_CMD_VECTOR, vector_programs},
     {"MATMUL", SIDRA_CMD_MATMUL, matmuls},
-    {"LAYER", SIDRA_CMD_LAYER, layers},
-    {"PROGRAM", SIDRA_CMD_PROGRAM, programs},
-    {"READBACK", SIDRA_CMD_READBACK, readbacks},
+    {"LAYER", SIDRA_CMD_LAYER, layers, true},
+    {"PROGRAM", SIDRA_CMD_PROGRAM, programs, true},
+    {"READBACK", SIDRA_CMD_READBACK, readbacks, true},
     {"POOL", SIDRA_CMD_POOL, pools},
     {"SORT", SIDRA_CMD_SORT, sorts},
 };
@@ -615,8 +682,50 @@ TEST_P(UnitLoadOf, LargestPacketsIsBounded) {
     EXPECT_GT(machine.checked[GetParam().opcode], 0u) << "of this opcode";
 }
 
+class UnitLoadAccurateOf : public ::testing::TestWithParam<Opcode> {};
+
+TEST_P(UnitLoadAccurateOf, LargestPacketsIsBounded) {
+    for (const Geometry& geometry : {kGeometryY1, kGeometryOfFew}) {
+        Machine machine(SIDRA_CHIP_ACCURATE, geometry);
+        GetParam().largest(machine);
+        EXPECT_GT(machine.checked[GetParam().opcode], 0u) << "of this opcode";
+    }
+}
+
+std::vector<Opcode> of_cells() {
+    std::vector<Opcode> opcodes;
+    std::ranges::copy_if(kOpcodes, std::back_inserter(opcodes), &Opcode::cells);
+    return opcodes;
+}
+
+INSTANTIATE_TEST_SUITE_P(, UnitLoadAccurateOf, ::testing::ValuesIn(of_cells()),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(, UnitLoadOf, ::testing::ValuesIn(kOpcodes),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Another queue of the process changes every tile of the object between the units of its product.
+TEST(UnitLoad, OfProductsDoesNotDependOnWhatOthersProgram) {
+    Machine machine(SIDRA_CHIP_ACCURATE, kGeometryOfFew);
+    machine.clear();
+    const uint32_t rows = machine.tall_rows(), tiles = machine.array.xbars();
+    const auto programs = [&](uint32_t column, uint32_t columns) {
+        Job job;
+        ASSERT_FALSE(machine.prepare(program(kTall, 0, rows, column, columns, 0, columns), &job));
+        for (uint32_t unit = 0; unit < job.units; unit++) ASSERT_FALSE(machine.run(job, unit));
+    };
+    programs(0, 256);
+    Job product, next;
+    ASSERT_FALSE(machine.prepare(mvm(kTall, U8, S32, 1000, 0, rows, kHalf, 1024), &product));
+    EXPECT_EQ(product.makes, tiles);
+    for (uint32_t unit = 0; unit <= product.makes; unit++) ASSERT_FALSE(machine.run(product, unit));
+    EXPECT_EQ(machine.readouts_made(), tiles);
+    programs(7, 1);
+    ASSERT_FALSE(machine.run(product, product.makes + 1));
+    EXPECT_EQ(machine.readouts_made(), tiles) << "by a unit of products";
+    // The next packet sees the change.
+    ASSERT_FALSE(machine.prepare(mvm(kTall, U8, S32, 1000, 0, rows, kHalf, 1024), &next));
+    EXPECT_EQ(next.makes, tiles);
+}
 
 TEST(UnitLoad, OfEachOpcodeIsChecked) {
     for (unsigned opcode = 0; opcode < 256; opcode++) {

@@ -18,6 +18,7 @@ enum class Space : uint8_t {
     kBus,       // memory of the host
     kL3,        // the chip's own SRAM, from its first byte
     kTimeline,  // not memory: the timelines of queues, 8 bytes each, as keys that a queue can wait for
+    kReadouts,  // the same, at 0: that a job gives readouts back
 };
 
 // One past the last address of a space. (L3 may end earlier; Bus::l3_bytes() checks that.)

@@ -83,7 +83,7 @@ void Analog::take_locked(const CrossbarCells& content) {
     counters_.reads.fetch_add(content.took.reads, relaxed);
     counters_.failed.fetch_add(content.took.failed, relaxed);
     counters_.mended.fetch_add(content.took.mended, relaxed);
-    s.version++;
+    s.version = versions_.fetch_add(1, relaxed) + 1;
     tiles_.drop(content.xbar);
 }
 
@@ -105,35 +105,50 @@ void Analog::read(const CellBlock& block, uint8_t* levels, double now) const {
         }
 }
 
-bool Analog::has_tile(uint32_t xbar, double now) const {
-    std::lock_guard guard(lock(xbar));
-    const State& s = state(xbar);
-    return tiles_.find(xbar, s.version, drift(parameters_, now - s.record.since)) != nullptr;
+bool Analog::share(std::span<const uint32_t> xbars, sidra_encoding encoding, double now, Readouts* readouts) {
+    Readouts found;
+    std::lock_guard one(sharing_);
+    found.wishes_ = wishes_.load(std::memory_order_relaxed);
+    found.tiles_.reserve(xbars.size());
+    bool all = true;
+    for (const uint32_t xbar : xbars) {
+        std::lock_guard guard(lock(xbar));
+        const State& s = state(xbar);
+        auto shared = tiles_.share(xbar, {s.version, drift(parameters_, now - s.record.since), encoding});
+        all = all && shared;  // if not, the others are looked at only to be wanted
+        if (!all) continue;
+        if (!shared->tile) found.unmade_.push_back(static_cast<uint32_t>(found.tiles_.size()));
+        found.tiles_.push_back(std::move(shared));
+    }
+    if (!all) {
+        wishes_.fetch_add(1, std::memory_order_release);
+        return false;
+    }
+    found.crossbars_.assign(xbars.begin(), xbars.end());
+    *readouts = std::move(found);
+    return true;
 }
 
-std::shared_ptr<const TileReadout> Analog::tile(const TileShape& shape, double now) {
+bool Analog::wanted(Readouts* readouts) const {
+    const uint64_t wishes = wishes_.load(std::memory_order_acquire);
+    if (readouts->wishes_ == wishes) return false;
+    readouts->wishes_ = wishes;
+    return std::any_of(readouts->tiles_.begin(), readouts->tiles_.end(),
+                       [](const auto& each) { return each->wanted.load(std::memory_order_relaxed); });
+}
+
+void Analog::make(const TileShape& shape, double now, SharedReadout* readout) {
     const uint32_t xbar = shape.xbar;
-    // The weights table may change the encoding of an object.
-    const uint32_t outputs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
-    const auto known = [&](uint32_t steps) {
-        auto found = tiles_.find(xbar, state(xbar).version, steps);
-        return found && found->readout.outputs() == outputs ? found : nullptr;
-    };
-    {
-        std::lock_guard guard(lock(xbar));
-        if (auto found = known(drift(parameters_, now - state(xbar).record.since))) return found;
-    }
     std::lock_guard making(making_locks_[xbar % kLocks]);
+    if (readout->tile) return;  // by another job
     std::vector<double> conductances(kXbarCells);
-    uint64_t version, seed;
-    uint32_t steps;
+    uint64_t seed;
     uint8_t moved[SIDRA_XBAR_COLS];
     {
         std::lock_guard guard(lock(xbar));
         const State& s = state(xbar);
-        steps = drift(parameters_, now - s.record.since);
-        if (auto found = known(steps)) return found;  // created by another thread meanwhile
-        version = s.version;
+        const uint32_t steps = drift(parameters_, now - s.record.since);
+        readout->key = {s.version, steps, shape.encoding};
         seed = programmer_.seed() ^ uint64_t { s.record.programs } << 32;  // different noise for each content
         std::copy(std::begin(s.record.moved), std::end(s.record.moved), moved);
         const double left = static_cast<double>(remaining(steps));
@@ -142,10 +157,10 @@ std::shared_ptr<const TileReadout> Analog::tile(const TileShape& shape, double n
             conductances[i] = physics::siemens(parameters_, stored) * (drifts(cells(xbar)[i]) ? left : 1);
         }
     }
-    auto made = std::make_shared<const TileReadout>(shape, parameters_, seed, conductances.data(), moved);
+    auto made = std::make_unique<const TileReadout>(shape, parameters_, seed, conductances.data(), moved);
+    made_.fetch_add(1, std::memory_order_relaxed);
     std::lock_guard guard(lock(xbar));
-    tiles_.put(xbar, version, steps, made);
-    return made;
+    readout->tile = std::move(made);
 }
 
 uint64_t Analog::take_products(uint32_t xbar, uint64_t count) {
@@ -244,7 +259,7 @@ void Analog::forget(uint32_t xbar) {
 
 void Analog::clear() {
     for (LazyMemory* memory : {&g_, &cells_, &bad_, &states_}) memory->clear();
-    for (uint32_t xbar = 0; xbar < tiles_.xbars(); xbar++) tiles_.drop(xbar);
+    tiles_.clear();
     stuck_cells_.store(0);
     spare_columns_.store(0);
     if (programmer_.seed() != first_seed_) programmer_.reseed(first_seed_);

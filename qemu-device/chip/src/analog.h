@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "cell_clock.h"
 #include "cell_programmer.h"
@@ -46,10 +47,15 @@ class Analog {
     // The levels nearest to the conductances of the cells.
     void read(const CellBlock& block, uint8_t* levels, double now) const;
 
-    // Created on first use and after conductances have changed, in kTileNs.
-    std::shared_ptr<const TileReadout> tile(const TileShape& shape, double now);
-    bool has_tile(uint32_t xbar, double now) const;
+    // Gives a job the readouts of these crossbars at a time; it must make() those that are unmade before it reads them.
+    // False, and none, if other jobs hold as many of a crossbar as there may be: then these are wanted().
+    bool share(std::span<const uint32_t> xbars, sidra_encoding encoding, double now, Readouts* readouts);
+    // Makes the readout, in kTileNs, if nobody has: of the content that the crossbar has then.
+    void make(const TileShape& shape, double now, SharedReadout* readout);
+    // Whether another job has begun to wait for one of these since the last call.
+    bool wanted(Readouts* readouts) const;
     static constexpr uint64_t kTileNs = 45'000'000;  // estimate of host time, for slices
+    uint64_t readouts_made() const { return made_.load(std::memory_order_relaxed); }
 
     // Reserves `count` product numbers of the object whose first crossbar this is, and returns the first one. Numbers
     // start with 0 when an object is programmed.
@@ -90,7 +96,7 @@ class Analog {
         std::atomic<uint32_t> stuck;
         bool touched;  // cells are in use
         bool restored;
-        uint64_t version;  // changes with each change of conductances
+        uint64_t version;  // unique, changes with each change of conductances
     };
 
     State& state(uint32_t xbar) const { return reinterpret_cast<State*>(states_.data())[xbar]; }
@@ -118,8 +124,12 @@ class Analog {
     TileCache tiles_;
     Counters counters_;
     std::atomic<uint64_t> stuck_cells_{0}, spare_columns_{0};
-    mutable std::mutex locks_[kLocks];         // protect a crossbar's state, cells and readout; held briefly
-    mutable std::mutex making_locks_[kLocks];  // serialize the creation of a readout; taken first
+    std::atomic<uint64_t> versions_{0};  // the last one
+    std::atomic<uint64_t> made_{0};      // readouts
+    std::atomic<uint64_t> wishes_{0};    // calls of share() that failed
+    std::mutex sharing_;                 // so that of two jobs one gets all of its readouts; taken first
+    mutable std::mutex locks_[kLocks];   // protect a crossbar's state, cells and readouts; held briefly
+    std::mutex making_locks_[kLocks];    // serialize the creation of a readout; taken before that lock
 };
 
 }  // namespace sidra::chip

@@ -98,6 +98,7 @@ class Chip : private SliceHost, private AdminQueue::Device {
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
     const char* engine_name() const { return engine_->can().name; }
+    const Array& array() const { return array_; }
 
    private:
     // For slices (SliceHost) and admin commands (AdminQueue::Device).

@@ -25,6 +25,11 @@ constexpr uint64_t kBytesPerOperation = 64;  // of input, which is read from a c
 constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kInputBytes = 2u << 20;   // of input rows of a unit, before the prologue
 constexpr uint64_t kRunsMax = 1u << 14;      // pieces of input rows of a unit
+// Of a row: its products, its codes, and what the epilogue costs if it can be divided by columns.
+constexpr uint64_t kRowOperations =
+    uint64_t{kGeometryY1.xbars()} * (kXbarCells / kMacsPerOperation + SIDRA_XBAR_ROWS / kBytesPerOperation) +
+    SIDRA_XBAR_COLS * SIDRA_VECTOR_INSTRUCTIONS_MAX * SIDRA_VECTOR_COST_ELEMENTS / kVectorCostsPerOperation;
+static_assert(kRowOperations < kUnitMax.operations);
 // A band is not larger than the codes of its windows; and its steps.
 constexpr uint64_t kBandScratch = kProductInputBytes + Band::kInputsMax / Band::kStep * 4 + 4096;
 
@@ -333,11 +338,11 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     const LayerPlan& plan = job.preparation->layer;
     const ProductPlan& product = job.layer.product;
     const Weights& w = *product.weights;
-    if (index < product.makes) {
-        make_readout(env, product, index);
+    if (index < job.makes) {
+        make_readout(env, job, product, index);
         return {};
     }
-    index -= product.makes;
+    index -= job.makes;
     const uint32_t block = index / plan.across;
     const uint32_t first_row = block * plan.block;
     const auto rows =

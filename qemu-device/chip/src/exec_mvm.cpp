@@ -127,11 +127,11 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_mvm& m = job.cmd.mvm;
     const MvmPlan& plan = job.mvm;
     const Weights& w = *plan.product.weights;
-    if (index < plan.product.makes) {
-        make_readout(env, plan.product, index);
+    if (index < job.makes) {
+        make_readout(env, job, plan.product, index);
         return {};
     }
-    index -= plan.product.makes;
+    index -= job.makes;
     const uint32_t block = index / w.tile_cols;
     const uint32_t column = index % w.tile_cols;
     const uint32_t vectors = std::min(plan.block, m.batch - block * plan.block);

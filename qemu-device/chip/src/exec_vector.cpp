@@ -10,7 +10,8 @@ namespace sidra::chip {
 namespace {
 
 // Of all elements of a unit. The costliest programs reach it with fewer columns than units usually have.
-constexpr uint64_t kCostMax = kUnitMax.operations * kVectorCostsPerOperation;
+constexpr uint64_t kCostMax = SIDRA_VECTOR_ROW_COST_MAX;
+static_assert(kCostMax <= kUnitMax.operations * kVectorCostsPerOperation);
 
 // Makes dimension `inner` of the iteration space, and the dimension outside it, one long dimension, if all operands
 // allow it: dimension `inner` then has it, and the outer one has size 1.

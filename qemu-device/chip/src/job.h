@@ -71,8 +71,11 @@ struct UnitLoad {
     uint64_t pieces;      // ranges of device addresses, each of which may need its own mapping
     uint64_t scratch;     // bytes
 };
-// Pieces: the pixels of the largest window that is pooled, far apart, and what else that unit has.
-inline constexpr UnitLoad kUnitMax{1u << 20, 256 * 256 + 4, Scratch::kSize};
+// Operations: products of the largest column of tiles, and the costliest program on their sums (exec_layer.cpp).
+// Pieces: the pixels of the largest window that is pooled, far apart, or as many elements of the costliest row of a
+// program (SIDRA_VECTOR_ROW_COST_MAX), and what else that unit has.
+inline constexpr UnitLoad kUnitMax{9u << 17, 256 * 256 + 32, Scratch::kSize};
+static_assert(kUnitMax.pieces > SIDRA_VECTOR_ROW_COST_MAX / SIDRA_VECTOR_COST_ELEMENTS + 2 * SIDRA_VECTOR_OPERANDS_MAX);
 inline constexpr uint64_t kUnitRows = 4096;  // of one operand
 inline constexpr uint64_t kMacsPerOperation = 512;
 inline constexpr uint64_t kPieceNs = 50;  // estimate for slices: time to map one piece
@@ -112,9 +115,12 @@ struct CopyPlan {
 };
 struct ProductPlan {
     Weights* weights;
-    uint32_t makes;     // level `accurate`: number of leading units, one per tile, that create the tile's readout
-    Products products;  // level `accurate`
-    bool calibrates;    // level `accurate`: sets the ADCs' range
+    // Level `accurate`:
+    uint64_t vectors;
+    Products products;
+    const Readouts* readouts;  // the job's
+    bool numbered;             // `products` are known
+    bool calibrates;           // sets the ADCs' range
 };
 struct MvmPlan {
     ProductPlan product;
@@ -139,6 +145,7 @@ struct VectorPlan {
         uint32_t extent;
         uint32_t bytes, index_bytes;  // of an element
         uint8_t same;                 // number of the first operand that is the same array, or of this one
+        uint8_t reaches;              // instructions that access single elements of it: GATHERs and SCATTERs
         bool indexed, loaded, stored, gathered, scalar, even;
 
         Access access() const { return !stored ? Access::kRead : loaded ? Access::kReadWrite : Access::kWrite; }
@@ -226,6 +233,10 @@ struct Job {
     Cost cost;
     mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // cost measured by units, in addition to `cost`
     Work work;
+    // At level `accurate`: leading units, each of which makes one readout, and units behind these that have already
+    // run, with readouts that the job gave back.
+    uint32_t makes = 0, done = 0;
+    Readouts readouts;
     WeightsShape weights_shape;            // of the plan's weights; uid 0: none were found yet
     std::unique_ptr<Weights> own_weights;  // owns them if they are not cached
     union {
@@ -240,6 +251,13 @@ struct Job {
     std::shared_ptr<const Preparation> shared_preparation;  // the same if the job has several units or ends later
     Job() : copy{} {}
 };
+
+// Of an MVM or LAYER; else null.
+template <typename SomeJob>
+auto product_of(SomeJob& job) -> decltype(&job.mvm.product) {
+    if (job.cmd.hdr.opcode == SIDRA_CMD_MVM) return &job.mvm.product;
+    return job.cmd.hdr.opcode == SIDRA_CMD_LAYER ? &job.layer.product : nullptr;
+}
 
 // Finds the weights that a packet names. Called again when its job resumes: then they must still be those that it was
 // planned for, whatever the driver has stored in the entry meanwhile.

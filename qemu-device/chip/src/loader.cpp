@@ -79,6 +79,10 @@ void Loader::unload(Queue& queue) {
     queue.word.store(Queue::kNoWord);
     queue.stage = Queue::Stage::kFetch;
     queue.job.own_weights.reset();
+    if (queue.job.readouts.held()) {
+        queue.job.readouts = {};
+        wakeups_.wake_parked(kReadoutsKey);
+    }
     queue.call = {};
     queue.recheck.store(false);
     queue.faulted.store(false);

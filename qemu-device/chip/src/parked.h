@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queues that wait for a semaphore word or for another queue's timeline, indexed by that key.
+// Queues that wait for a semaphore word, for another queue's timeline or for readouts, indexed by that key.
 #ifndef SIDRA_CHIP_PARKED_H
 #define SIDRA_CHIP_PARKED_H
 

@@ -24,13 +24,7 @@ Fault check_programmed(const Env& env, Weights& w) {
     return {};
 }
 
-std::shared_ptr<const TileReadout> readout_of(const Env& env, const ProductPlan& plan, uint32_t i, uint32_t column) {
-    const Weights& w = *plan.weights;
-    const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
-    return env.array.analog()->tile(
-        {xbar, w.tile_inputs(i), w.tile_outputs(column), static_cast<sidra_encoding>(w.encoding), env.array.sums(xbar)},
-        plan.products.now);
-}
+sidra_encoding encoding_of(const Weights& w) { return static_cast<sidra_encoding>(w.encoding); }
 
 int32_t rounded(float value) { return static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f)); }
 
@@ -49,8 +43,8 @@ void analog_mvm(const Env& env, const ProductPlan& plan, Worker& worker, uint32_
     uint8_t* const padded = worker.scratch.take(uint64_t{mvm.batch} * SIDRA_XBAR_ROWS);
     auto* const tile_sums = worker.scratch.take_array<int32_t>(uint64_t{mvm.batch} * w.tile_width);
     for (uint32_t i = 0; i < w.tile_rows; i++) {
-        const auto tile = readout_of(env, plan, i, column);
-        const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
+        const uint32_t number = i * w.tile_cols + column, xbar = w.xbars[number];
+        const TileReadout& tile = plan.readouts->made(number);
         const uint8_t* in = mvm.in + size_t{i} * SIDRA_XBAR_ROWS;
         size_t in_stride = mvm.in_stride;
         if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the other rows are not driven
@@ -60,12 +54,12 @@ void analog_mvm(const Env& env, const ProductPlan& plan, Worker& worker, uint32_
             in = padded;
             in_stride = SIDRA_XBAR_ROWS;
         }
-        const uint32_t outputs = tile->readout.outputs();
+        const uint32_t outputs = tile.readout.outputs();
         // While calibrating, the range is adaptive.
         double needed = 0;
         const uint64_t clipped =
-            tile->readout.multiply(env.engine, first, in, in_stride, mvm.batch, tile_sums, outputs, &worker.readout,
-                                   plan.calibrates ? 0 : analog.range(xbar), plan.calibrates ? &needed : nullptr);
+            tile.readout.multiply(env.engine, first, in, in_stride, mvm.batch, tile_sums, outputs, &worker.readout,
+                                  plan.calibrates ? 0 : analog.range(xbar), plan.calibrates ? &needed : nullptr);
         if (plan.calibrates) analog.widen(xbar, needed);
         analog.count_clipped(xbar, clipped);
         for (uint32_t b = 0; b < mvm.batch; b++) {
@@ -75,7 +69,7 @@ void analog_mvm(const Env& env, const ProductPlan& plan, Worker& worker, uint32_
             for (uint32_t r = 0; r < SIDRA_XBAR_ROWS; r++) total += in[b * in_stride + r];
             const auto inputs = static_cast<float>(total);
             for (uint32_t c = 0; c < mvm.cols; c++)
-                acc[c] += static_cast<uint32_t>(sums[c] - rounded(inputs * tile->excess[c]));
+                acc[c] += static_cast<uint32_t>(sums[c] - rounded(inputs * tile.excess[c]));
         }
     }
 }
@@ -117,28 +111,61 @@ void begin_products(const Env& env, Job& job, uint64_t vectors, uint64_t unit_ve
         job.cost.device_ps += job.work.mvms * slow * 1000;
         job.unit_work += slow * w.tile_rows * unit_vectors;
     }
-    Analog* const analog = env.array.analog();
-    if (!analog) return;
-    plan->products = env.loaded ? *env.loaded : Products{analog->take_products(w.xbars[0], vectors), env.now};
-    const auto made = [&](uint32_t xbar) { return analog->has_tile(xbar, plan->products.now); };
-    if (!std::all_of(w.xbars.begin(), w.xbars.end(), made)) {
-        plan->makes = static_cast<uint32_t>(w.xbars.size());
-        job.units += plan->makes;
-        job.unit_work = std::max(job.unit_work, Analog::kTileNs);
-    }
+    if (!env.array.analog()) return;
+    plan->vectors = vectors;
     plan->calibrates = flags & SIDRA_CMD_MVM_CALIBRATE;
-    // A loaded job has already begun its calibration.
-    if (plan->calibrates && !env.loaded)
-        for (const uint32_t xbar : w.xbars) analog->let_follow(xbar);
+    plan->numbered = env.loaded != nullptr;
+    if (env.loaded) plan->products = *env.loaded;
 }
+
+bool take_readouts(const Env& env, Job& job, uint32_t* next) {
+    ProductPlan& plan = *product_of(job);
+    const Weights& w = *plan.weights;
+    Analog& analog = *env.array.analog();
+    const double now = plan.numbered ? plan.products.now : env.now;
+    if (!analog.share(w.xbars, encoding_of(w), now, &job.readouts)) return false;
+    plan.readouts = &job.readouts;
+    job.makes = static_cast<uint32_t>(job.readouts.unmade().size());
+    job.units += job.makes;
+    job.done = *next;
+    if (job.makes > 0) *next = 0;
+    // A loaded job has already begun its calibration.
+    if (plan.numbered) return true;
+    plan.numbered = true;
+    plan.products = {analog.take_products(w.xbars[0], plan.vectors), now};
+    if (plan.calibrates)
+        for (const uint32_t xbar : w.xbars) analog.let_follow(xbar);
+    return true;
+}
+
+bool readouts_are_due(const Env& env, Job& job, uint32_t next) {
+    // The driver may have stored other crossbars of the same object.
+    if (!std::ranges::equal(job.readouts.crossbars(), product_of(job)->weights->xbars)) return true;
+    // Not before they were worth making, else jobs that take turns would make them again and again.
+    const uint64_t ran = next - std::min(next, job.makes + job.done);
+    return ran > 0 && ran * job.unit_work >= job.makes * Analog::kTileNs && env.array.analog()->wanted(&job.readouts);
+}
+
+void give_back_readouts(Job& job, uint32_t* next) {
+    *next = finished_units(job, *next);
+    job.units -= job.makes;
+    job.makes = job.done = 0;
+    job.readouts = {};
+}
+
+uint32_t finished_units(const Job& job, uint32_t next) { return next <= job.makes ? job.done : next - job.makes; }
 
 uint64_t product_scratch(const Env& env, const Weights& w, uint64_t vectors) {
     if (!env.array.analog()) return 0;
     return Rows::scratch_of(vectors, w.tile_width * 4) + Rows::scratch_of(vectors, SIDRA_XBAR_ROWS);
 }
 
-void make_readout(const Env& env, const ProductPlan& plan, uint32_t tile) {
-    readout_of(env, plan, tile / plan.weights->tile_cols, tile % plan.weights->tile_cols);
+void make_readout(const Env& env, const Job& job, const ProductPlan& plan, uint32_t unit) {
+    const Weights& w = *plan.weights;
+    const uint32_t tile = job.readouts.unmade()[unit], xbar = w.xbars[tile];
+    env.array.analog()->make({xbar, w.tile_inputs(tile / w.tile_cols), w.tile_outputs(tile % w.tile_cols),
+                              encoding_of(w), env.array.sums(xbar)},
+                             plan.products.now, &job.readouts.shared(tile));
 }
 
 void multiply(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t column, const Vectors& vectors,

@@ -24,15 +24,23 @@ uint64_t product_macs(const Weights& weights, uint32_t columns);
 uint64_t product_speed(const Env& env, const Weights& weights);
 // Approximate time on one core of a unit that multiplies `vectors` vectors by `columns` columns of tiles.
 uint64_t product_ns(const Env& env, const Weights& weights, uint32_t columns, uint64_t vectors);
-// Adds cost and work of `vectors` vectors to a job whose units are known; at level `accurate` takes their numbers, and
-// adds units in front that make readouts.
+// Adds cost and work of `vectors` vectors to a job whose units are known.
 void begin_products(const Env& env, Job& job, uint64_t vectors, uint64_t unit_vectors, uint8_t flags,
                     ProductPlan* plan);
+// At level `accurate`, before the first unit and after give_back_readouts(): takes the readouts of all tiles, puts
+// units in front that make those that are unmade, and numbers the products. Returns false, and changes nothing, if
+// other jobs hold too many; it may work when one of them has given its readouts back. `next`: the next unit.
+bool take_readouts(const Env& env, Job& job, uint32_t* next);
+// Whether the job should give its readouts back, so that others can take theirs.
+bool readouts_are_due(const Env& env, Job& job, uint32_t next);
+void give_back_readouts(Job& job, uint32_t* next);
+// Units that have run, apart from those that make readouts; of a job that has still to run all before `next`.
+uint32_t finished_units(const Job& job, uint32_t next);
 // Scratch memory that multiply() needs.
 uint64_t product_scratch(const Env& env, const Weights& weights, uint64_t vectors);
 
-// One of the units in front: makes the readout of a tile.
-void make_readout(const Env& env, const ProductPlan& plan, uint32_t tile);
+// One of the units in front.
+void make_readout(const Env& env, const Job& job, const ProductPlan& plan, uint32_t unit);
 
 struct Vectors {
     const uint8_t* codes;  // u8: an s8 is biased by 128

@@ -55,6 +55,7 @@ class Queue {
     bool parked = false;
     Address park_key{};
 
+    // `parked` in other stages than kWait: the packet waits for readouts, to go on (kJob) or to begin.
     // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kInFlight: units of it are in the
     // engine, or have run if the queue is not claimed. kLoaded: job.cmd was in progress when the chip was saved,
     // and restarts at the unit `loaded_unit`, or ends with the fault of a unit that was in the engine then.

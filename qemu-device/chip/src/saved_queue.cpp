@@ -10,12 +10,6 @@
 namespace sidra::chip {
 namespace {
 
-// Units that need not run again. Those that only make readouts are not counted: they depend on what was made before.
-uint32_t finished_units(const Job& job, uint32_t next_unit) {
-    const uint32_t makes = job.cmd.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
-    return std::max(std::min(next_unit, job.units), makes) - makes;
-}
-
 bool flag(uint8_t value) { return value <= 1; }
 
 }  // namespace
@@ -57,8 +51,7 @@ SavedQueue saved_queue(const Queue& queue, bool analog) {
         saved.fault_address = queue.loaded_fault.address;
     }
     if (queue.has_job() && analog) {
-        if (queue.job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = queue.job.mvm.product.products;
-        if (queue.job.cmd.hdr.opcode == SIDRA_CMD_LAYER) saved.products = queue.job.layer.product.products;
+        if (const ProductPlan* const plan = product_of(queue.job)) saved.products = plan->products;
         saved.spent_ps = queue.job.spent_ps.load();
         saved.spent_pj = queue.job.spent_pj.load();
     }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstring>
 #include <new>
 
 #include "preparation.h"
+#include "product.h"
 #include "sidra_cmd.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -83,6 +85,7 @@ Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
 Slice::~Slice() {
     account();
     if (queue_.has_job()) return;
+    release_readouts();
     queue_.job.own_weights.reset();
     queue_.job.shared_preparation.reset();
 }
@@ -178,6 +181,7 @@ Slice::Outcome Slice::run() {
 
 Slice::Step Slice::go_on(bool resumed) {
     try {
+        if (queue_.parked && queue_.stage != Queue::Stage::kWait) parked_leave();
         switch (queue_.stage) {
             case Queue::Stage::kJob:
                 return run_job(environment(), resumed);
@@ -304,6 +308,8 @@ Slice::Step Slice::execute() {
     job.spent_pj.store(spent.energy_pj, std::memory_order_relaxed);
     job.work = {};
     job.serial_units = false;
+    assert(!job.readouts.held());
+    job.makes = job.done = 0;
     job.preparation = nullptr;
     job.weights_shape = {};
     const Env& env = environment(was_loaded ? &queue_.loaded_products : nullptr);
@@ -314,10 +320,12 @@ Slice::Step Slice::execute() {
     // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
     // repeated, with the same result.
     const uint32_t done = was_loaded && c.hdr.opcode != SIDRA_CMD_MVM ? queue_.loaded_unit : 0;
-    const uint32_t makes = c.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
-    queue_.next_unit = done == 0 || done > job.units - makes ? 0 : makes + done;
+    queue_.next_unit = done > job.units ? 0 : done;
     queue_.stage = Queue::Stage::kJob;
-    return run_job(env, false);
+    const Step step = run_job(env, false);
+    // Without readouts it has not begun, and is prepared again.
+    if (step == Step::kParked) queue_.stage = was_loaded ? Queue::Stage::kLoaded : Queue::Stage::kFetch;
+    return step;
 }
 
 Slice::Step Slice::run_job(const Env& env, bool resumed) {
@@ -325,19 +333,23 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
     work_on(job.operation->engine);
     if (resumed && job.operation->resume)
         if (Fault f = job.operation->resume(env, job)) return fault(f);
+    if (env.array.analog() && product_of(job))
+        if (const auto step = take_readouts(env)) return *step;
 
     const uint32_t first = queue_.next_unit;
-    uint32_t end = job.units;
+    const bool makes = first < job.makes;  // products need all of what these units make
+    uint32_t end = makes ? job.makes : job.units;
+    const uint64_t estimate = makes ? Analog::kTileNs : job.unit_work, unit_work = estimate + kUnitStart;
     if (end - first > 1) {
         // Where a job is divided, its threads wait for each other. So one that fits into a turn is not.
-        const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0, unit_work = job.unit_work + kUnitStart;
+        const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
         const uint64_t threads = chip_.engine.can().threads;
         const uint64_t shares = std::max<uint64_t>(left / unit_work / threads, 1);
         if (threads == 1 || job.serial_units || end - first > turn_work_ / unit_work)
             end = static_cast<uint32_t>(std::min<uint64_t>(end, first + shares * threads));
     }
-    const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
-    work_ += (end - first) * (job.unit_work + kUnitStart);
+    const bool parallel = end - first > 1 && !job.serial_units && (end - first) * estimate >= kParallelWork;
+    work_ += (end - first) * unit_work;
     const Flight::Progress progress{job.units > 1 ? &state_->progress : nullptr,
                                     at_.state.part(offsetof(sidra_queue_state, progress), sizeof(uint64_t))};
     if (!queue_.flight.start(host_, env, job, first, end, parallel, progress)) return take_off();
@@ -366,16 +378,44 @@ Slice::Step Slice::landed() {
     return finish_units(env);
 }
 
+// Of a job with products at level `accurate`. Or lets others take theirs, and returns what ends the slice.
+std::optional<Slice::Step> Slice::take_readouts(const Env& env) {
+    Job& job = queue_.job;
+    if (job.readouts.held()) {
+        if (!readouts_are_due(env, job, queue_.next_unit)) return {};
+        give_back_readouts(job, &queue_.next_unit);
+        if (chip_.parked.any()) host_.wake_parked(kReadoutsKey);
+        work_ = std::max(work_, turn_end_);
+        return Step::kYield;
+    }
+    if (chip::take_readouts(env, job, &queue_.next_unit)) return {};
+    park(kReadoutsKey);
+    if (chip::take_readouts(env, job, &queue_.next_unit)) {  // given back in between
+        parked_leave();
+        return {};
+    }
+    __atomic_store_n(&state_->parked, 1u, __ATOMIC_RELAXED);
+    return Step::kParked;
+}
+
+void Slice::release_readouts() {
+    if (!queue_.job.readouts.held()) return;
+    queue_.job.readouts = {};
+    if (chip_.parked.any()) host_.wake_parked(kReadoutsKey);
+}
+
 Slice::Step Slice::finish_units(const Env& env) {
     Job& job = queue_.job;
     const Flight& flight = queue_.flight;
     queue_.progress += flight.units();
     queue_.next_unit = flight.end();
+    if (flight.end() == job.makes) queue_.next_unit += job.done;
     if (flight.fault()) return fault(flight.fault());
-    if (flight.end() < job.units) return Step::kYield;
+    if (queue_.next_unit < job.units) return Step::kYield;
     if (job.operation->finish)
         if (Fault f = job.operation->finish(env, job)) return fault(f);
 
+    release_readouts();
     queue_.stage = Queue::Stage::kFetch;
     done_.mvms += job.work.mvms;
     done_.macs += job.work.macs;
@@ -449,9 +489,7 @@ Slice::Step Slice::semaphore_wait() {
     Address key{};
     Fault f = semaphore_satisfied(wait, &satisfied, &key);
     if (!f && !satisfied) {
-        chip_.parked.enter(key, &queue_, queue_.epoch);
-        queue_.park_key = key;
-        queue_.parked = true;
+        park(key);
         if (!woken && !(wait.hdr.flags & SIDRA_CMD_SEM_QUEUE)) queue_.word.store(wait.addr);
         f = semaphore_satisfied(wait, &satisfied, &key);
         if (!f && !satisfied && !(queue_.word.load() & Queue::kUnmapped)) {
@@ -470,6 +508,12 @@ Slice::Step Slice::semaphore_wait() {
     work_ += kPieceNs;
     retire(packet_cost(chip_.management.clock_level()));
     return Step::kRetired;
+}
+
+void Slice::park(const Address& key) {
+    chip_.parked.enter(key, &queue_, queue_.epoch);
+    queue_.park_key = key;
+    queue_.parked = true;
 }
 
 void Slice::parked_leave() {
@@ -632,9 +676,11 @@ void Slice::end_epoch(const Root& root) {
 
 Slice::Step Slice::fault(const Fault& fault) {
     host_.tell_failure();
+    release_readouts();
     // A bus error may mean that bus mastering is disabled. Mapped pages would still be writable, but the driver relies
     // on the device not writing any more.
     if (fault.cause == SIDRA_FAULT_BUS && !open()) return stop_untold();
+    if (queue_.parked) parked_leave();
     const auto& call = queue_.call;
     sidra_fault record{};
     record.clock_ns = host_.clock_ns();

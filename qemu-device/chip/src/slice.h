@@ -46,7 +46,10 @@ class Slice {
     Step take_off();
     Step landed();
     Step finish_units(const Env& env);
+    std::optional<Step> take_readouts(const Env& env);
+    void release_readouts();
     Step semaphore_wait();
+    void park(const Address& key);
     void parked_leave();
     Fault timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);
     Fault semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);

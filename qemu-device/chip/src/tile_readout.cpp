@@ -2,6 +2,7 @@
 #include "tile_readout.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "chip_wires.h"
 
@@ -46,6 +47,27 @@ TileReadout::TileReadout(const TileShape& shape, const physics::CellParameters& 
     readout.weight_sums(shape.rows, sums);
     for (uint32_t c = 0; c < shape.outputs; c++)
         excess[c] = (sums[c] - static_cast<float>(shape.sums[c])) / static_cast<float>(shape.rows);
+}
+
+std::shared_ptr<SharedReadout> TileCache::share(uint32_t xbar, const SharedReadout::Key& key) {
+    Cached& cached = cached_[xbar];
+    for (const auto& each : cached.all)
+        if (auto found = each.lock(); found && found->key == key) return cached.last = found;
+    // A job gets a readout only from here, so one that no job holds stays so.
+    if (cached.last.use_count() == 1) cached.last.reset();
+    for (auto& place : cached.all) {
+        if (!place.expired()) continue;
+        place = cached.last = std::make_shared<SharedReadout>(key);
+        return cached.last;
+    }
+    for (const auto& each : cached.all)
+        if (const auto held = each.lock()) held->wanted.store(true, std::memory_order_relaxed);
+    return nullptr;
+}
+
+const TileReadout& Readouts::made(uint32_t tile) const {
+    assert(tiles_[tile]->tile);
+    return *tiles_[tile]->tile;
 }
 
 }  // namespace sidra::chip

@@ -41,6 +41,7 @@ void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)
               element_size(o.type),
               element_size(o.index_type),
               static_cast<uint8_t>(n),
+              traits.reaches[n],
               o.index != 0,
               (traits.loaded & bit) != 0,
               (traits.stored & bit) != 0,
@@ -116,7 +117,9 @@ VectorLoad vector_load(const VectorPlan& plan) {
         const VectorPlan::Operand& o = plan.operands[n];
         const uint64_t stride = o.grid.stride(3);
         if (!o.gathered && stride != 0) load.bytes += o.bytes;
-        if (o.gathered || (stride != 0 && stride != o.bytes)) load.strided++;
+        // What is not contiguous on the host is copied once, unless its elements are named by indices.
+        if (o.gathered) load.strided += o.reaches;
+        else if (stride != 0 && stride != o.bytes) load.strided++;
         else load.pieces++;
         load.pieces += o.indexed;
     }

@@ -42,8 +42,9 @@ void decode(const Env& env, std::span<const sidra_vector_instruction> program, s
 
 // What the operands of a plan ask of a unit.
 struct VectorLoad {
-    uint64_t bytes = 1;                // of a column in all operands, for copies
-    uint64_t pieces = 0, strided = 0;  // operands whose rows are one range each, and those whose elements are
+    uint64_t bytes = 1;    // of a column in all operands, for copies
+    uint64_t pieces = 0;   // operands whose rows are one range each
+    uint64_t strided = 0;  // those whose elements are, once for each instruction that gathers or scatters
 };
 VectorLoad vector_load(const VectorPlan& plan);
 // How many rows of `cols` columns a unit may have.

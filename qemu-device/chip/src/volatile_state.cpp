@@ -150,7 +150,7 @@ void VolatileState::save_queue(ChunkWriter& out, uint32_t context, uint32_t queu
     if (const Queue* q = parts_.objects.find(slot(context, queue))) {
         const SavedQueue saved = saved_queue(*q, parts_.array.analog() != nullptr);
         // A waiting queue checks its condition again after a load, so the place of the wait is not saved.
-        if (saved.loaded && q->stage == Queue::Stage::kWait) s.ready = 1;
+        if (saved.loaded && q->parked) s.ready = 1;
         if (worth_saving(saved)) out.chunk(kQueue, saved);
         for (const Epochs::Ending& e : q->epochs.endings())
             out.chunk(kEpoch, SavedEpoch{context, queue, e.epoch, e.root.queue, e.root.epoch, e.root.cause, e.retired,

@@ -209,6 +209,7 @@ class Program {
         }
         if (rule_->kind == Kind::kGather || rule_->kind == Kind::kScatter) {
             traits_->gathered |= bit;
+            traits_->reaches[number]++;
             // Otherwise the result would depend on how many columns are computed at a time.
             const uint16_t clash = rule_->kind == Kind::kScatter ? pass_gathers_ | pass_scatters_ : pass_scatters_;
             for (size_t n = 0; n < operands_.size(); ++n)

@@ -5,6 +5,7 @@
 #ifndef SIDRA_CHIP_VECTOR_VERIFY_H
 #define SIDRA_CHIP_VECTOR_VERIFY_H
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -56,6 +57,8 @@ struct Traits {
     uint16_t gathered = 0;            // operands of GATHER and SCATTER
     uint16_t scalar = 0;              // operands of scalar loads and stores
     uint16_t columns = 0;             // operands of all other loads and stores
+    // How many GATHERs and SCATTERs access each operand.
+    std::array<uint8_t, SIDRA_VECTOR_OPERANDS_MAX> reaches{};
 
     uint16_t used() const { return loaded | stored; }
 };
