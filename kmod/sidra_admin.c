@@ -9,7 +9,10 @@
 #include "sidra_trace.h"
 
 #define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
-/* A chip that works acknowledges a command in this time, and the removal resets any other */
+/*
+ * A chip that works acknowledges a command in this time, and the removal resets any other. Except
+ * a write to the flash memory, which may take longer, and whose end the caller has to know.
+ */
 #define ADMIN_REMOVAL_MS	20
 
 unsigned int sidra_admin_timeout_ms = 1000;
@@ -53,7 +56,8 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 	sidra_write32(sdev, SIDRA_REG_ADMIN_CMD, op | (u32)chip->admin_tag << 16);
 	for (;;) {
 		bool late = time_after(jiffies, end) ||
-			(READ_ONCE(sdev->removing) && time_after(jiffies, removal_end));
+			(READ_ONCE(sdev->removing) && op != SIDRA_ADMIN_NVM_WRITE &&
+			 time_after(jiffies, removal_end));
 		u32 status;
 
 		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
@@ -92,7 +96,7 @@ int sidra_admin_locked(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u6
 	int ret;
 
 	if (READ_ONCE(sdev->removing))
-		return -ENODEV;	/* nobody needs what it would do */
+		return -ENODEV;	/* after which nobody frees memory */
 	ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {
 		if (!READ_ONCE(sdev->removing)) {

@@ -108,7 +108,7 @@ static int sidra_call_check(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->reset_lock);
 	if (sdev->held)
 		return -EAGAIN;
-	if (sdev->stopped)
+	if (sdev->stopped || READ_ONCE(sdev->removing))	/* what is wrong is not mended any more */
 		return -ENODEV;
 	if (sidra_call_recovery_first(sdev))
 		return -EAGAIN;

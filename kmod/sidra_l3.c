@@ -125,6 +125,8 @@ static int sidra_l3_take_cleaned(struct sidra_device *sdev, struct sidra_l3_part
 	if (held.error)
 		return held.error;
 	sidra_l3_clean(sdev);
+	if (READ_ONCE(sdev->removing))
+		return -ENODEV;	/* nothing is zeroed any more */
 	return sidra_l3_take_free(&sdev->l3, part);
 }
 

@@ -311,6 +311,8 @@ static void recovery_is_left_to_a_removal(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, sidra_recover(sdev), -ENODEV, "the removal does more");
 		KUNIT_EXPECT_FALSE(test, chip->ctx->lost);
 	}
+	KUNIT_EXPECT_EQ_MSG(test, sidra_probe_device(sdev), -ENODEV,
+			    "no call waits for a recovery that does not come");
 	kthread_stop(thread);
 	sidra_admin_timeout_ms = TIMEOUT_MS;
 	KUNIT_EXPECT_LT(test, jiffies - begin, msecs_to_jiffies(LONG_TIMEOUT_MS));

@@ -65,6 +65,7 @@ static void store_that_was_half_read_ends(struct kunit *test)
 	struct sidra_device *sdev = &fake_device(test)->sdev;
 	struct sidra_store *store = &sdev->store;
 	struct sidra_nvm_entry *entries = kvcalloc(SIDRA_NVM_ENTRIES, sizeof(*entries), GFP_KERNEL);
+	struct sidra_user *user;
 
 	KUNIT_ASSERT_NOT_NULL(test, entries);
 	mutex_init(&store->lock);
@@ -80,7 +81,10 @@ static void store_that_was_half_read_ends(struct kunit *test)
 					       .data_size = cpu_to_le64(1) };
 	KUNIT_EXPECT_EQ(test, sidra_store_load_entry(sdev, &entries[0]), 0);
 	store->charged = 1;
-	KUNIT_EXPECT_FALSE(test, list_empty(&sdev->limits.users));
+	user = sidra_user_find_charged(sdev, 1000);
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	KUNIT_EXPECT_EQ(test, user->held[SIDRA_RESOURCE_NAMES], 1);
+	KUNIT_EXPECT_EQ(test, user->held[SIDRA_RESOURCE_DATA], sidra_nvm_extent(1));
 	sidra_store_fini(sdev);
 	KUNIT_EXPECT_TRUE_MSG(test, list_empty(&sdev->limits.users), "each charge was undone once");
 	KUNIT_EXPECT_NULL(test, store->nvm.entries);
