@@ -160,7 +160,7 @@ enum sidra_hw_engine {
  *             sidra_hw_engine
  * @run_state: enum sidra_queue_run_state; whoever polls @timeline must check it, too
  * @generation: generation of the queue entry
- * @parked: 1 while the queue waits in a SEM_WAIT, otherwise 0
+ * @parked: 1 while the queue waits in a SEM_WAIT, or for readouts of its weights, otherwise 0
  * @epoch: epoch of the queue entry: a point of the timeline is {@epoch, value}
  * @reserved: zero
  * @fault: valid and complete once @run_state is SIDRA_QUEUE_FAULTED

@@ -30,12 +30,13 @@ std::vector<T> numbers(size_t count, uint64_t seed) {
 // A chip with one object, and queues that multiply by it.
 class Rig {
    public:
-    explicit Rig(uint8_t opcode, uint32_t workers = 1)
+    explicit Rig(uint8_t opcode, uint32_t workers = 1, uint8_t input = SIDRA_TYPE_U8)
         : bench({.workers = workers,
                  .pages = 1u << 14,
                  .level = SIDRA_CHIP_ACCURATE,
                  .stuck_ppm = SIDRA_CHIP_STUCK_NONE}),
-          opcode_(opcode) {
+          opcode_(opcode),
+          input_(input) {
         bench.set_clock_step(0);
         for (auto& each : at) each = {&context.queue(), context.alloc(uint64_t{kLong} * kCols * 4)};
         program(0, kCols);
@@ -55,13 +56,14 @@ class Rig {
     // Products of `batch` vectors by the queue with this number: an MVM, or a LAYER that adds them to what is there.
     sidra_cmd product(uint32_t number, uint32_t batch) {
         if (opcode_ == SIDRA_CMD_MVM)
-            return mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, batch, in, kRows, at[number].out,
+            return mvm(static_cast<uint16_t>(weights), input_, SIDRA_TYPE_S32, batch, in, kRows, at[number].out,
                        kCols * 4);
         sidra_pattern pattern{};
         pattern.addr = in, pattern.pixel_stride = pattern.channels = kRows;
         pattern.height = 1, pattern.width = batch;
         pattern.kernel_h = pattern.kernel_w = pattern.stride_h = pattern.stride_w = 1;
         pattern.dilation_h = pattern.dilation_w = 1;
+        pattern.type = pattern.codes = input_;
         sidra_operand sums{};
         sums.addr = at[number].out, sums.type = SIDRA_TYPE_S32, sums.flags = SIDRA_OPERAND_WRITE;
         sums.stride[2] = kCols * 4, sums.stride[3] = 4;
@@ -104,7 +106,7 @@ class Rig {
     const uint32_t weights = context.weights({.rows = kRows, .cols = kCols, .encoding = SIDRA_ENCODING_OFFSET});
 
    private:
-    const uint8_t opcode_;
+    const uint8_t opcode_, input_;
 };
 
 class ReadoutsOf : public ::testing::TestWithParam<sidra_cmd_opcode> {
@@ -263,8 +265,81 @@ TEST_P(ReadoutsOf, WaitingQueuesAreSavedAndGoOn) {
     expect_all(rig, batches, wanted);
 }
 
+// After the load there is room at once.
+TEST_P(ReadoutsOf, ASavedQueueWaitsNoMore) {
+    const auto wanted = expected({kLong, kLong, kShort}, age);
+    Rig rig(GetParam());
+    let_third_wait(rig);
+    ASSERT_TRUE(third_waits(rig));
+    const Stream stream = save(rig.bench);
+    rig.bench.replace_chip();
+    ASSERT_EQ(load(rig.bench, stream), "");
+    rig.at[0].queue->reset();
+    const Queue& third = *rig.at[2].queue;
+    for (int i = 0; i < 1000 && third.timeline() == 0; i++) rig.bench.run_once();
+    EXPECT_EQ(third.timeline(), 1u);
+    EXPECT_EQ(third.state().parked, 0u);
+    EXPECT_TRUE(rig.result(2, kShort) == wanted[2]);
+}
+
+// A turn that ends without readouts costs something, else the others would have none.
+TEST_P(ReadoutsOf, AQueueThatTriesOftenLeavesTheChipToOthers) {
+    Rig rig(GetParam());
+    Queue& third = rig.context.queue({.priority = 0});  // it shares the chip as a queue of another user does
+    rig.at[2].queue = &third;
+    let_third_wait(rig);
+    ASSERT_TRUE(third_waits(rig));
+    const auto progress = [&rig] { return rig.at[0].queue->state().progress + rig.at[1].queue->state().progress; };
+    const auto try_often = [&] {
+        const uint64_t before = progress();
+        for (int i = 0; i < 4000 && progress() == before; i++) {
+            third.doorbell();
+            rig.bench.run_once();
+        }
+        return progress() > before;
+    };
+    for (int i = 0; i < 10; i++) EXPECT_TRUE(try_often()) << i;
+}
+
+// A packet with a PROGRAM while its products run goes on with all of what was there: also with the sums that correct
+// for the zero point of its input.
+TEST_P(ReadoutsOf, TheZeroPointAreOfTheSameCells) {
+    Rig before(GetParam(), 1, SIDRA_TYPE_S8), meanwhile(GetParam(), 1, SIDRA_TYPE_S8);
+    before.run(*before.at[0].queue, before.product(0, kLong));
+    meanwhile.begin(0, kLong);
+    meanwhile.program(7, 1);
+    ASSERT_EQ(meanwhile.at[0].queue->timeline(), 0u) << "the test looks at nothing";
+    meanwhile.bench.run();
+    EXPECT_TRUE(meanwhile.result(0, kLong) == before.result(0, kLong));
+}
+
 INSTANTIATE_TEST_SUITE_P(, ReadoutsOf, ::testing::Values(SIDRA_CMD_MVM, SIDRA_CMD_LAYER),
                          [](const auto& info) { return info.param == SIDRA_CMD_MVM ? "Mvm" : "Layer"; });
+
+// A LAYER of one unit whose readouts take longer than a slice: meanwhile its thread prepares other packets.
+TEST(Readouts, OfOneUnitAreMadeWhileOtherPacketsArePrepared) {
+    constexpr uint32_t kFew = 5, kOthers = 300;
+    const auto wanted = [] {
+        Rig rig(SIDRA_CMD_LAYER);
+        rig.run(*rig.at[0].queue, rig.product(0, kFew));
+        return rig.result(0, kFew);
+    }();
+    Rig rig(SIDRA_CMD_LAYER);
+    Queue& queue = *rig.at[0].queue;
+    queue.submit(rig.product(0, kFew));
+    rig.at[1].queue->submit(rig.product(1, 1));  // so that the slice ends with the turn
+    for (int i = 0; i < 100 && rig.made() < kTiles; i++) rig.bench.run_once();
+    const auto admin = [&](uint32_t op) { return rig.bench.admin(op, rig.context.index(), queue.index()); };
+    EXPECT_EQ(admin(SIDRA_ADMIN_QUIESCE_QUEUE), uint32_t{SIDRA_ADMIN_OK});
+    ASSERT_EQ(queue.timeline(), 0u) << "the test looks at nothing";
+    for (uint32_t i = 0; i < kOthers; i++) {
+        rig.context.alloc(64 * (1 + i * i % 29));  // so that their places are spread
+        rig.run(*rig.at[1].queue, rig.product(1, 1 + i % 4));
+    }
+    EXPECT_EQ(admin(SIDRA_ADMIN_RESUME_QUEUE), uint32_t{SIDRA_ADMIN_OK});
+    rig.bench.run();
+    EXPECT_TRUE(rig.result(0, kFew) == wanted);
+}
 
 // Queues that share, wait and give back at the same time.
 TEST(Readouts, OfManyQueuesOnThreads) {

@@ -106,8 +106,8 @@ void Analog::read(const CellBlock& block, uint8_t* levels, double now) const {
 }
 
 bool Analog::share(std::span<const uint32_t> xbars, sidra_encoding encoding, double now, Readouts* readouts) {
-    Readouts found;
     std::lock_guard one(sharing_);
+    Readouts found;
     found.wishes_ = wishes_.load(std::memory_order_relaxed);
     found.tiles_.reserve(xbars.size());
     bool all = true;
@@ -144,8 +144,10 @@ void Analog::make(const TileShape& shape, double now, SharedReadout* readout) {
     std::vector<double> conductances(kXbarCells);
     uint64_t seed;
     uint8_t moved[SIDRA_XBAR_COLS];
+    int32_t sums[SIDRA_XBAR_COLS];
     {
         std::lock_guard guard(lock(xbar));
+        std::copy_n(shape.sums, shape.outputs, sums);
         const State& s = state(xbar);
         const uint32_t steps = drift(parameters_, now - s.record.since);
         readout->key = {s.version, steps, shape.encoding};
@@ -157,7 +159,8 @@ void Analog::make(const TileShape& shape, double now, SharedReadout* readout) {
             conductances[i] = physics::siemens(parameters_, stored) * (drifts(cells(xbar)[i]) ? left : 1);
         }
     }
-    auto made = std::make_unique<const TileReadout>(shape, parameters_, seed, conductances.data(), moved);
+    const TileShape now_there{xbar, shape.rows, shape.outputs, shape.encoding, sums};
+    auto made = std::make_unique<const TileReadout>(now_there, parameters_, seed, conductances.data(), moved);
     made_.fetch_add(1, std::memory_order_relaxed);
     std::lock_guard guard(lock(xbar));
     readout->tile = std::move(made);

@@ -54,7 +54,8 @@ class Analog {
     void make(const TileShape& shape, double now, SharedReadout* readout);
     // Whether another job has begun to wait for one of these since the last call.
     bool wanted(Readouts* readouts) const;
-    static constexpr uint64_t kTileNs = 45'000'000;  // estimate of host time, for slices
+    // Estimates of host time, for slices: of make(), and of share() for each crossbar.
+    static constexpr uint64_t kTileNs = 45'000'000, kShareNs = 250;
     uint64_t readouts_made() const { return made_.load(std::memory_order_relaxed); }
 
     // Reserves `count` product numbers of the object whose first crossbar this is, and returns the first one. Numbers

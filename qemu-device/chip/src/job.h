@@ -247,8 +247,9 @@ struct Job {
         PoolPlan pool;
         SortPlan sort;
     };
-    const Preparation* preparation = nullptr;               // of a VECTOR, MATMUL or LAYER
-    std::shared_ptr<const Preparation> shared_preparation;  // the same if the job has several units or ends later
+    const Preparation* preparation = nullptr;  // of a VECTOR, MATMUL or LAYER
+    // The same, if the job may end in another slice.
+    std::shared_ptr<const Preparation> shared_preparation;
     Job() : copy{} {}
 };
 

@@ -24,7 +24,7 @@ constexpr size_t slot(uint32_t context, uint32_t queue) {
 }
 inline constexpr size_t kSlots = size_t{SIDRA_CONTEXTS_MAX} * SIDRA_QUEUES_PER_CONTEXT_MAX;
 
-// The key in Parked of a queue's timeline.
+// Keys in Parked: of all readouts, and of a queue's timeline.
 inline constexpr Address kReadoutsKey{Space::kReadouts, 0};
 inline Address timeline_key(uint32_t context, uint32_t queue) { return {Space::kTimeline, slot(context, queue) * 8}; }
 

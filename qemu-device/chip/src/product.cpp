@@ -150,6 +150,7 @@ void give_back_readouts(Job& job, uint32_t* next) {
     *next = finished_units(job, *next);
     job.units -= job.makes;
     job.makes = job.done = 0;
+    job.readouts.unwant();
     job.readouts = {};
 }
 
@@ -178,7 +179,9 @@ void multiply(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t 
     if (bias && (zero || !env.adcs.exact())) std::copy_n(bias, outputs, init);
     if (zero) {
         for (uint32_t i = 0; i < w.tile_rows; i++) {
-            const int32_t* sums = env.array.sums(w.xbars[size_t{i} * w.tile_cols + column]);
+            const uint32_t number = i * w.tile_cols + column;
+            const int32_t* const sums =
+                env.array.analog() ? plan.readouts->made(number).sums : env.array.sums(w.xbars[number]);
             for (uint32_t c = 0; c < outputs; c++)
                 init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) -
                                                static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[c]));

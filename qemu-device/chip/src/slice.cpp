@@ -156,6 +156,8 @@ Slice::Outcome Slice::run() {
         stop_untold();
         return Outcome::kIdle;
     }
+    // A queue that was saved while it was parked may not be parked any more.
+    if (!queue_.parked) __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
     write_index_ = queue_.index;
     bool resumed = true;
     for (;;) {
@@ -248,10 +250,7 @@ Fault Slice::fetch(bool* empty) {
 }
 
 // The packet that was in progress when the chip was saved is checked and prepared like a new one.
-Slice::Step Slice::loaded() {
-    __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
-    return queue_.loaded_fault ? fault(queue_.loaded_fault) : execute();
-}
+Slice::Step Slice::loaded() { return queue_.loaded_fault ? fault(queue_.loaded_fault) : execute(); }
 
 // As it is for the packet at hand.
 const Env& Slice::environment(const Products* loaded) {
@@ -315,8 +314,9 @@ Slice::Step Slice::execute() {
     const Env& env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
-    if (job.preparation && (job.units > 1 || chip_.engine.can().later))
-        job.shared_preparation = job.preparation->share();
+    // Readouts may become units of a product, too.
+    const bool divided = job.units > 1 || (env.array.analog() && product_of(job));
+    if (job.preparation && (divided || chip_.engine.can().later)) job.shared_preparation = job.preparation->share();
     // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
     // repeated, with the same result.
     const uint32_t done = was_loaded && c.hdr.opcode != SIDRA_CMD_MVM ? queue_.loaded_unit : 0;
@@ -339,16 +339,17 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
     const uint32_t first = queue_.next_unit;
     const bool makes = first < job.makes;  // products need all of what these units make
     uint32_t end = makes ? job.makes : job.units;
+    const bool serial = job.serial_units && !makes;
     const uint64_t estimate = makes ? Analog::kTileNs : job.unit_work, unit_work = estimate + kUnitStart;
     if (end - first > 1) {
         // Where a job is divided, its threads wait for each other. So one that fits into a turn is not.
         const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
         const uint64_t threads = chip_.engine.can().threads;
         const uint64_t shares = std::max<uint64_t>(left / unit_work / threads, 1);
-        if (threads == 1 || job.serial_units || end - first > turn_work_ / unit_work)
+        if (threads == 1 || serial || end - first > turn_work_ / unit_work)
             end = static_cast<uint32_t>(std::min<uint64_t>(end, first + shares * threads));
     }
-    const bool parallel = end - first > 1 && !job.serial_units && (end - first) * estimate >= kParallelWork;
+    const bool parallel = end - first > 1 && !serial && (end - first) * estimate >= kParallelWork;
     work_ += (end - first) * unit_work;
     const Flight::Progress progress{job.units > 1 ? &state_->progress : nullptr,
                                     at_.state.part(offsetof(sidra_queue_state, progress), sizeof(uint64_t))};
@@ -384,12 +385,15 @@ std::optional<Slice::Step> Slice::take_readouts(const Env& env) {
     if (job.readouts.held()) {
         if (!readouts_are_due(env, job, queue_.next_unit)) return {};
         give_back_readouts(job, &queue_.next_unit);
-        if (chip_.parked.any()) host_.wake_parked(kReadoutsKey);
+        wake_for_readouts();
         work_ = std::max(work_, turn_end_);
         return Step::kYield;
     }
+    // Also if it fails: else a queue that tries often would have the chip to itself.
+    work_ += kUnitStart + product_of(job)->weights->xbars.size() * Analog::kShareNs;
     if (chip::take_readouts(env, job, &queue_.next_unit)) return {};
     park(kReadoutsKey);
+    std::atomic_thread_fence(std::memory_order_seq_cst);     // parked before others' readouts are looked at
     if (chip::take_readouts(env, job, &queue_.next_unit)) {  // given back in between
         parked_leave();
         return {};
@@ -401,6 +405,11 @@ std::optional<Slice::Step> Slice::take_readouts(const Env& env) {
 void Slice::release_readouts() {
     if (!queue_.job.readouts.held()) return;
     queue_.job.readouts = {};
+    wake_for_readouts();
+}
+
+void Slice::wake_for_readouts() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // given back before it is seen who is parked
     if (chip_.parked.any()) host_.wake_parked(kReadoutsKey);
 }
 

@@ -48,6 +48,7 @@ class Slice {
     Step finish_units(const Env& env);
     std::optional<Step> take_readouts(const Env& env);
     void release_readouts();
+    void wake_for_readouts();
     Step semaphore_wait();
     void park(const Address& key);
     void parked_leave();

@@ -42,11 +42,13 @@ const double* effective(const TileShape& shape, const physics::CellParameters& c
 TileReadout::TileReadout(const TileShape& shape, const physics::CellParameters& cells, uint64_t seed, double* siemens,
                          const uint8_t* moved)
     : readout(effective(shape, cells, siemens, moved), shape.encoding, readout_parameters(), seed, shape.xbar),
+      sums{},
       excess{} {
-    float sums[SIDRA_XBAR_COLS];
-    readout.weight_sums(shape.rows, sums);
+    std::copy_n(shape.sums, shape.outputs, sums);
+    float read[SIDRA_XBAR_COLS];
+    readout.weight_sums(shape.rows, read);
     for (uint32_t c = 0; c < shape.outputs; c++)
-        excess[c] = (sums[c] - static_cast<float>(shape.sums[c])) / static_cast<float>(shape.rows);
+        excess[c] = (read[c] - static_cast<float>(sums[c])) / static_cast<float>(shape.rows);
 }
 
 std::shared_ptr<SharedReadout> TileCache::share(uint32_t xbar, const SharedReadout::Key& key) {

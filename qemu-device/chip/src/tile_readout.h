@@ -32,6 +32,7 @@ struct TileReadout {
                 const uint8_t* moved);
 
     physics::Readout readout;
+    int32_t sums[SIDRA_XBAR_COLS];  // of the weights that it is a readout of
     // The gain error of each column, per unit of the sum of all inputs, as measured with equal inputs. It is
     // subtracted after the ADCs: in offset encoding, the loss that wires cause in all cells alike would otherwise
     // dominate the result.
@@ -90,6 +91,10 @@ class Readouts {
     std::span<const uint32_t> unmade() const { return unmade_; }
     SharedReadout& shared(uint32_t tile) const { return *tiles_[tile]; }
     const TileReadout& made(uint32_t tile) const;
+    // Before they are given back: who still waits for one afterwards wants it again.
+    void unwant() const {
+        for (const auto& each : tiles_) each->wanted.store(false, std::memory_order_relaxed);
+    }
 
    private:
     friend class Analog;
