@@ -5,6 +5,7 @@
  */
 #include <linux/kthread.h>
 
+#include "../sidra_call.h"
 #include "../sidra_quiesce.h"
 #include "sidra_fake.h"
 
