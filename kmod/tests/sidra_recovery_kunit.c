@@ -110,7 +110,7 @@ static int recovery_chip_thread(void *data)
 
 /*
  * Binds the chip's thread and the test to one CPU: if it is stalled, the driver's timeouts stall as
- * well as the answers.
+ * well as the answers. Afterwards both are due, and the chip comes first.
  */
 static struct task_struct *recovery_start_chip(struct kunit *test, struct chip *chip)
 {
@@ -122,6 +122,7 @@ static struct task_struct *recovery_start_chip(struct kunit *test, struct chip *
 	sidra_recovery_stop(&chip->fake->sdev);
 	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)), 0);
 	kthread_bind(thread, cpu);
+	sched_set_fifo(thread);
 	wake_up_process(thread);
 	return thread;
 }
