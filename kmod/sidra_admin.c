@@ -96,7 +96,7 @@ int sidra_admin_locked(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u6
 	int ret;
 
 	if (READ_ONCE(sdev->removing))
-		return -ENODEV;	/* after which nobody frees memory */
+		return -ENODEV;	/* nobody frees memory after this one */
 	ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {
 		if (!READ_ONCE(sdev->removing)) {
