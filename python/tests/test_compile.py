@@ -129,9 +129,23 @@ def test_images_from_a_module_a_program_a_proto_and_a_file(chip, tmp_path):
     for model, options in ((module, {"example_inputs": {"input": images}}), (program, {}), (onnx.load(file), {}), (file, {}), (str(file), {})):
         with chip.deploy(sidra.compile(model, **options)) as deployed:
             results.append(deployed.infer(images))
-    assert cosine(results[0], want) > 0.999
-    for result in results[1:]:
-        assert (result == results[0]).all()
+    # In the file, PyTorch's exporter has multiplied filters with the factors of normalisations, which rounds otherwise than the compiler does.
+    for same in (results[:2], results[2:]):
+        assert cosine(same[0], want) > 0.999
+        assert all((result == same[0]).all() for result in same)
+
+
+class Squares(nn.Module):
+    def forward(self, x):
+        matrices = x.view(8, 2, 2, 2)
+        return (matrices @ matrices).reshape(8, 8)
+
+
+def test_a_product_between_views_is_no_product_of_what_they_show(chip):
+    """Of matrices that could be multiplied as they are, with a result of the same shape."""
+    x = torch.randn(8, 8)
+    with chip.deploy(sidra.compile(Squares().eval(), example_inputs=x)) as deployed:
+        assert numpy.allclose(deployed.infer(x), Squares()(x), atol=1e-5)
 
 
 def test_dimensions_without_a_size(chip):

@@ -106,6 +106,16 @@ def _cast_outputs(model: Any, program: Any) -> None:
         outputs[place].dtype, outputs[place].shape = wanted, value.shape
 
 
+def _fold(model: Any) -> None:
+    """Computes sizes. The rest is the compiler's work: of the exporter's own optimizer, the rule that leaves out views around a product looks at shapes
+    only, and takes x.view(8, 2, 2, 2) @ x.view(8, 2, 2, 2) of an 8 x 8 matrix for x @ x."""
+    from onnxscript import optimizer
+
+    optimizer.inline(model)
+    optimizer.fold_constants(model)
+    optimizer.remove_unused_nodes(model)
+
+
 def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
     import torch
 
@@ -114,8 +124,10 @@ def _save_torch(model: Any, name: str, example_inputs: Any, path: str) -> None:
             if isinstance(model, torch.nn.Module):
                 arguments, named = arguments_of(example_inputs)
                 model = torch.export.export(model, arguments, named)
-            exported = torch.onnx.export(model, dynamo=True, verbose=False, custom_translation_table={torch.ops.aten.atan2.default: _atan2})
+            exported = torch.onnx.export(model, dynamo=True, verbose=False, optimize=False,
+                                         custom_translation_table={torch.ops.aten.atan2.default: _atan2})
             assert exported is not None  # it is if export() writes the file itself
+            _fold(exported.model)
             _cast_outputs(exported.model, model)
             exported.save(path)
     except ModuleNotFoundError as error:
