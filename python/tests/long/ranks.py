@@ -131,6 +131,20 @@ def collectives(folder):
         dist.broadcast(layer.weight, src=1)
         assert torch.allclose(layer(x.to("sidra")).cpu(), x.sum(1, keepdim=True).expand(4, 16), atol=1e-4)
 
+        # Also if a program has used the former ones meanwhile, and only asks whether the others have come.
+        layer.weight.fill_(2.0 if RANK == 0 else 3.0)
+        token = torch.zeros(1)
+        if RANK == 0:
+            for other in range(1, SIZE):
+                dist.recv(token, src=other)
+        work = dist.broadcast(layer.weight, src=0, async_op=True)
+        if RANK != 0:
+            layer(x.to("sidra"))
+            dist.send(token, dst=0)
+        while not work.is_completed():
+            time.sleep(0.01)
+        assert torch.allclose(layer(x.to("sidra")).cpu(), 2 * x.sum(1, keepdim=True).expand(4, 16), atol=1e-4)
+
     # What is wrong with the arguments of this rank is not the fault of another one.
     try:
         dist.all_gather([torch.empty(2, device="sidra") for _ in range(SIZE)], torch.ones(3, device="sidra"))

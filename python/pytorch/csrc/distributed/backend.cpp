@@ -4,11 +4,13 @@
 // fails says which rank did what, also if it is the device.
 #ifdef USE_C10D_GLOO  // PyTorch's own flag, if it has torch.distributed with gloo
 #include <ATen/ops/from_blob.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/library.h>
 #include <torch/version.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <atomic>
 #include <sstream>
 
 #include "aten/alias.h"
@@ -112,16 +114,20 @@ class HostWork final : public c10d::Work {
     HostWork(WorkPtr work, c10d::OpType type, Operation operation, Tensors outputs)
         : Work(-1, type), work_(std::move(work)), operation_(std::move(operation)), outputs_(std::move(outputs)) {}
 
-    bool isCompleted() override { return work_->isCompleted(); }
+    bool isCompleted() override {
+        const bool done = work_->isCompleted();
+        if (done && !end_is_marked_.exchange(true)) will_be_written(outputs_);  // as in wait()
+        return done;
+    }
     bool isSuccess() const override { return work_->isSuccess(); }
     std::exception_ptr exception() const override { return renamed(operation_, work_->exception()); }
     int sourceRank() const override { return work_->sourceRank(); }
     Tensors result() override { return outputs_; }
     void synchronize() override { wait(kNoTimeout); }
     bool wait(std::chrono::milliseconds timeout) override {
-        const bool done = named(operation_, [&] { return work_->wait(timeout); });
-        will_be_written(outputs_);  // again: who has programmed them meanwhile has half of the new content
-        return done;
+        // Marked again: who has programmed them meanwhile has half of the new content.
+        const auto mark = c10::make_scope_exit([this] { will_be_written(outputs_); });
+        return named(operation_, [&] { return work_->wait(timeout); });
     }
     void abort() override { work_->abort(); }
     uint64_t getSequencenumber() const override { return work_->getSequencenumber(); }
@@ -159,6 +165,7 @@ class HostWork final : public c10d::Work {
     const WorkPtr work_;
     const Operation operation_;
     const Tensors outputs_;
+    std::atomic<bool> end_is_marked_{false};  // by isCompleted(), which is called again and again
 };
 
 class HostBackend final : public c10d::Backend {
