@@ -1514,13 +1514,47 @@ def writes_between(x):
     return x * s
 
 
-@pytest.mark.parametrize("function", [writes_between, lambda x: (x + 12582912.0) + -12582912.0, lambda x: x.mul_(torch.sigmoid(x))],
-                         ids=["write", "rounding", "in-place"])
+def writes_between_by_an_argument(x):
+    y = x * 0.5
+    nn.functional.relu(y, True)
+    return y * 2.0
+
+
+def writes_to_the_cube(x):
+    cube = x * x * x
+    cube //= 2
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * cube)))
+
+
+@pytest.mark.parametrize("function", [writes_between, writes_between_by_an_argument, writes_to_the_cube, lambda x: (x + 12582912.0) + -12582912.0,
+                                      lambda x: x.mul_(torch.sigmoid(x)), lambda x: (y := (x * 3).int()) * torch.sigmoid(y)],
+                         ids=["write", "argument", "cube", "rounding", "in-place", "integers"])
 def test_what_is_more_than_it_seems_stays(function):
     x = torch.linspace(-4, 4, 33)
     there, here = x.clone(), x.clone()
     torch.testing.assert_close(torch.compile(lambda x: function(x), backend="sidra_inductor")(there), function(here))
     assert torch.equal(there, here)
+
+
+def gates_without_gradients(x):
+    with torch.no_grad():
+        gate = torch.sigmoid(x)
+    return x * gate
+
+
+def chain_without_gradients(x):
+    with torch.no_grad():
+        y = x * 2.0
+    return y * 3.0 + x
+
+
+@pytest.mark.parametrize("function", [gates_without_gradients, chain_without_gradients, gelu_by_tanh], ids=["silu", "chain", "gelu"])
+def test_gradients_are_those_of_what_was_written(function):
+    x = torch.linspace(-4, 4, 33)
+    here, there = x.clone().requires_grad_(), x.clone().requires_grad_()
+    function(here).sum().backward()
+    torch.compile(lambda x: function(x), backend="sidra_inductor")(there).sum().backward()
+    torch.testing.assert_close(there.grad, here.grad)
 
 
 def test_factors_of_half_precision_are_joined_if_neither_leaves_its_range():

@@ -10,6 +10,8 @@ from typing import Any, Optional
 import torch
 from torch import fx
 
+from .effects import effects_of, memory_of, value_of
+
 ADD, MUL, POW = (operator.add, torch.add, "add"), (operator.mul, torch.mul, "mul"), (operator.pow, torch.pow, "pow")
 SIGMOID = (torch.sigmoid, torch.nn.functional.sigmoid, "sigmoid")
 TANH = (torch.tanh, torch.nn.functional.tanh, "tanh")
@@ -101,40 +103,58 @@ def chain(node: fx.Node) -> Optional[tuple[Any, Any, float]]:
     return None
 
 
-def is_float(node: fx.Node) -> bool:
-    value = node.meta.get("example_value")
+def is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def is_half(node: fx.Node) -> bool:
-    value = node.meta.get("example_value")
+    value = value_of(node)
     return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
-def writes(node: fx.Node) -> bool:
-    """Whether a node may write to one of its arguments, and so must stay where it is."""
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
-    in_place = (operator.setitem, operator.iadd, operator.imul, operator.isub, operator.itruediv, operator.ipow)
-    return node.target in in_place or (name.endswith("_") and not name.endswith("__")) or "out" in node.kwargs or node.kwargs.get("inplace") is True
+Call = tuple[Any, tuple[Any, ...], dict[str, Any]]  # function, arguments, of which the first is what the pattern begins with, and named ones
+
+
+def found_in(node: fx.Node) -> Optional[Call]:
+    """One operator for what ends with a node."""
+    if (x := silu(node)) is not None:
+        return torch.nn.functional.silu, (x,), {}
+    if (x := gelu(node)) is not None:
+        return torch.nn.functional.gelu, (x,), {"approximate": "tanh"}
+    if (joined := chain(node)) is not None:
+        return joined[0], joined[1:], {}
+    return None
+
+
+def inside(node: fx.Node, x: fx.Node) -> set[fx.Node]:
+    """The nodes from x, which is one of them, to this one."""
+    nodes, left = {x}, [node]
+    while left:
+        if (one := left.pop()) not in nodes:
+            nodes.add(one)
+            left += one.all_input_nodes
+    return nodes
 
 
 def rewrite(graph_module: fx.GraphModule) -> int:
-    """Changes the graph, unless it writes to memory; returns how many operators it has replaced."""
+    """Changes the graph; returns how many operators it has replaced. What is replaced has all of its values in memory to which the graph never writes, and
+    gradients are recorded for all of them or none: otherwise it is not what it looks like."""
     graph, changes = graph_module.graph, 0
-    if any(writes(node) for node in graph.nodes if node.op in ("call_function", "call_method")):
+    effects = effects_of(graph_module)
+    if effects is None:
         return 0
+    written = set().union(*effects.writes.values())
+    if written & effects.outside:
+        written |= effects.outside  # inputs may share memory
     for node in list(graph.nodes):
-        if not is_float(node):
+        if (found := found_in(node)) is None:
+            continue
+        function, arguments, named = found
+        values = [value_of(one) for one in inside(node, arguments[0])]
+        if not all(map(is_float, values)) or memory_of(values) & written or len({value.requires_grad for value in values}) > 1:
             continue
         with graph.inserting_before(node):
-            if (x := silu(node)) is not None:
-                made = graph.call_function(torch.nn.functional.silu, (x,))
-            elif (x := gelu(node)) is not None:
-                made = graph.call_function(torch.nn.functional.gelu, (x,), {"approximate": "tanh"})
-            elif (found := chain(node)) is not None and is_float(found[1]):
-                made = graph.call_function(found[0], found[1:])
-            else:
-                continue
+            made = graph.call_function(function, arguments, named)
         made.meta = dict(node.meta)
         node.replace_all_uses_with(made)
         changes += 1
