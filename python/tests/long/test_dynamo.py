@@ -1602,6 +1602,19 @@ def test_inductor_gets_the_rest(given_to_inductor):
     assert torch._inductor.metrics.generated_kernel_count > 0  # and made code of it
 
 
+def test_inductor_gets_the_mode_and_the_options():
+    x = torch.linspace(-4, 4, 33)
+    for named in ({"mode": "max-autotune-no-cudagraphs"}, {"options": {"epilogue_fusion": False}}):
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(lambda x: gelu_by_tanh(x), backend="sidra_inductor", **named)(x), gelu_by_tanh(x))
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="sidra_inductor.* has no mode 'fast'; there are default, "):
+        torch.compile(lambda x: gelu_by_tanh(x), backend="sidra_inductor", mode="fast")(x)
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="no_such_option"):
+        torch.compile(lambda x: gelu_by_tanh(x), backend="sidra_inductor", options={"no_such_option": 1})(x)
+
+
 def test_inductor_gets_nothing_that_is_on_the_device(given_to_inductor, caplog):
     here, there = on_both(mlp())
     x = torch.randn(4, 64)

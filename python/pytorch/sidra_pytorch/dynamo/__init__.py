@@ -42,6 +42,7 @@ def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
     """For models on the CPU: SiLU, GELU by tanh and chains of numbers that are spelt out become one operator each, and Inductor gets the rest. Inductor
     has no code for this device: what is there runs operator by operator."""
     from torch._dynamo.backends.registry import lookup_backend
+    from torch._inductor import list_mode_options
 
     if _is_on_the_device(graph_module, example_inputs):
         text = f"{name_of(graph_module)} has tensors on a sidra device, for which Inductor makes no code"
@@ -50,10 +51,11 @@ def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
         LOG.warning("%s; it runs operator by operator. torch.compile(backend=\"sidra\") compiles it", text)
         return graph_module.forward
     rewrite(graph_module)
-    given: dict[str, Any] = {"mode": mode} if mode is not None else {}
-    if options:
-        given["options"] = dict(options)
-    return lookup_backend("inductor")(graph_module, list(example_inputs), **given)
+    modes = list_mode_options()
+    if mode is not None and mode not in modes:
+        raise ValueError(f"torch.compile(backend=\"sidra_inductor\") has no mode {mode!r}; there are {', '.join(modes)}")
+    patches = {**modes.get(mode, {}), **(options or {})}
+    return lookup_backend("inductor")(graph_module, list(example_inputs), config_patches=patches or None)
 
 
 def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str], options: Given,
