@@ -4,10 +4,13 @@ import concurrent.futures
 import contextlib
 import copy
 import ctypes
+import errno
 import gc
 import json
 import logging
 import math
+import os
+import pathlib
 import random
 import re
 import subprocess
@@ -1383,6 +1386,18 @@ def test_a_folder_gets_each_step_of_a_compilation(tmp_path, monkeypatch):
     assert calls.startswith("variant 0\n") and "\nprogram 0\n" in calls
     assert [int(number) for number in re.findall(r"^  (\d+) +layer  \S", calls, re.M)] == [0, 1]
     assert not (first / "reason.txt").exists()
+
+
+def test_a_folder_that_cannot_be_written_to_stops_nobody(tmp_path, monkeypatch, caplog):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(tmp_path))
+    monkeypatch.setattr(pathlib.Path, "write_text", full)
+    here, there = on_both(Classifier().eval())
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        near(torch.compile(there, backend="sidra")(torch.ones(4, 64).to("sidra")), here(torch.ones(4, 64)))
+    assert re.search(r"SIDRA_DEBUG_DIR: .*No space left on device.*graph\.txt", caplog.text)
 
 
 class Lines(nn.Module):

@@ -77,23 +77,33 @@ class DebugFolder:
         return {"dump": self.path / "passes", "report": self.path / "report.html"}
 
     def captured(self, graph_module: fx.GraphModule) -> None:
-        (self.path / "graph.txt").write_text("\n".join(listing(graph_module)) + "\n")
+        self._write("graph.txt", "\n".join(listing(graph_module)) + "\n")
 
     def refused(self, why: str) -> None:
-        (self.path / "reason.txt").write_text(f"{why}\n")
+        self._write("reason.txt", f"{why}\n")
 
     def split(self, listing: Iterator[str]) -> None:
-        (self.path / "parts.txt").write_text("\n".join(listing) + "\n")
+        self._write("parts.txt", "\n".join(listing) + "\n")
 
     def exported(self, program: torch.export.ExportedProgram) -> None:
-        (self.path / "program.txt").write_text(f"{program}\n")
+        self._write("program.txt", f"{program}\n")
 
     def compiled(self, file: str) -> None:
         from sidra._compile import listing_of
 
-        shutil.copyfile(file, self.path / "model.sidra")
-        (self.path / "calls.txt").write_text(listing_of(file))
-        (self.path / "provenance.txt").write_text("\n".join(self._provenance(file)) + "\n")
+        try:
+            shutil.copyfile(file, self.path / "model.sidra")
+        except OSError as error:
+            LOG.warning("SIDRA_DEBUG_DIR: %s", error)
+        self._write("calls.txt", listing_of(file))
+        self._write("provenance.txt", "\n".join(self._provenance(file)) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        """A file that cannot be written is no reason for a program to end."""
+        try:
+            (self.path / name).write_text(text)
+        except OSError as error:
+            LOG.warning("SIDRA_DEBUG_DIR: %s", error)
 
     def _provenance(self, file: str) -> Iterator[str]:
         """Each operation of the chip, the nodes of the ONNX file that it computes, and the line of Python from which each of those comes."""
