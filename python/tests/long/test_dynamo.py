@@ -456,12 +456,23 @@ def test_a_number_in_a_tensor_is_written_in_each_run():
     assert results == [2, 4, 8] and number == 8
 
 
+def test_zero_and_minus_zero_are_different_numbers():
+    compiled, x = torch.compile(lambda x, number: x / number, backend="sidra"), torch.ones(4, device="sidra")
+    with torch.no_grad():
+        assert [compiled(x, torch.tensor(number))[0].item() for number in (0.0, -0.0, 0.0)] == [math.inf, -math.inf, math.inf]
+
+
+def squared(x):
+    return x @ x
+
+
 @pytest.mark.parametrize("function, keeps", [
     (lambda x, n: torch.relu(x) * 2 + x.softmax(-1), True),
     (lambda x, n: x.view(n, 2, 4).transpose(1, 2).reshape(n, 8), True),
     (lambda x, n: x[:, 1:] + x[..., :-1] + x.mean(1, keepdim=True), True),
     (lambda x, n: nn.functional.layer_norm(x, (8,)) @ torch.linspace(0, 1, 16, device=x.device).view(8, 2) * 2, True),
     (lambda x, n: torch.cat((x, x * 2), 1).chunk(2, 1)[1] + x, True),
+    (lambda x, n: squared(x.view(n, 2, 2, 2)).reshape(n, 8) * 2, True),
     (lambda x, n: x * n + 1 - x / 3, False),
     (lambda x, n: x.softmax(0) * 2 + x, False),
     (lambda x, n: x.mean() + x * 2 - 1, False),
@@ -471,7 +482,7 @@ def test_a_number_in_a_tensor_is_written_in_each_run():
     (lambda x, n: torch.cat((x, x), 0) * 2 + 1, False),
     (lambda x, n: x.view(-1) * 2 + 1, False),
     (lambda x, n: x + x.var(0, True), False),
-], ids=["pointwise", "views", "pieces", "norm", "cat", "count", "softmax", "mean", "rows", "flip", "inner", "cat-rows", "flat", "variance"])
+], ids=["pointwise", "views", "pieces", "norm", "cat", "square", "count", "softmax", "mean", "rows", "flip", "inner", "cat-rows", "flat", "variance"])
 def test_padding_changes_no_result(function, keeps):
     """Rows that are added must not be seen. Also those that are not 0 behind the first operator."""
     from sidra_pytorch.dynamo import region

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "compiled/model.h"
@@ -122,6 +123,9 @@ class Entry {
             const int equal = PyObject_RichCompareBool(object, number.ptr(), Py_EQ);
             if (equal < 0) throw nb::python_error();
             if (equal == 0) return false;
+            if (PyFloat_CheckExact(object) &&
+                std::signbit(PyFloat_AS_DOUBLE(object)) != std::signbit(PyFloat_AS_DOUBLE(number.ptr())))
+                return false;  // 0.0 and -0.0
         }
         return true;
     }

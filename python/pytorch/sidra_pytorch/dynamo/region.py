@@ -50,7 +50,7 @@ def identity(weights: Sequence[torch.Tensor], numbers: Sequence[Any]) -> tuple[A
 
 def number_of(number: Any) -> Any:
     number = number.item() if isinstance(number, torch.Tensor) else int(number) if isinstance(number, torch.SymInt) else number
-    return number if number == number else "nan"  # which is not equal to itself
+    return number if number == number and number else str(number)  # NaN is not equal to itself, and -0.0 is to 0.0
 
 
 class Program:

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
 from .debug import name_of_target
 from .effects import tensors_of, value_of
@@ -53,7 +54,8 @@ def has_open_sizes(graph_module: fx.GraphModule) -> bool:
 def keeps_rows(node: fx.Node) -> bool:
     """Whether the first rows of what a node makes depend on the first rows of what it takes only, along each open size."""
     try:
-        taken = [sizes_of(tensor) for tensor in tensors_of([value_of(of) for of in node.all_input_nodes])]
+        given = [of for of in tree_leaves((node.args, node.kwargs)) if isinstance(of, fx.Node)]  # one may be there twice
+        taken = [sizes_of(tensor) for tensor in tensors_of([value_of(of) for of in given])]
         made = [sizes_of(tensor) for tensor in tensors_of(value_of(node))]
         for of in node.all_input_nodes:
             if not isinstance(value_of(of), (torch.Tensor, tuple, list)):
@@ -72,7 +74,7 @@ def _rule_of(node: fx.Node, name: str, taken: list[list[Size]], made: list[list[
     if name in POINTWISE:
         return True
     if name in PRODUCTS:  # the inner size is the same in each run
-        return first[-1] is None and (name == "linear" or taken[1][-2 if len(taken[1]) > 1 else 0] is None)
+        return first[-1] is None and (name == "linear" or (len(taken) > 1 and taken[1][-2 if len(taken[1]) > 1 else 0] is None))
     if name == "dropout":
         return (node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)) is False
     if name in IMAGES:
@@ -80,7 +82,7 @@ def _rule_of(node: fx.Node, name: str, taken: list[list[Size]], made: list[list[
     if name == "scaled_dot_product_attention":
         return not any(size for sizes in taken for size in sizes[-2:]) and len(node.args) < 5 and not node.kwargs.get("dropout_p")
     if name == "embedding":
-        return not any(taken[1])
+        return len(taken) > 1 and not any(taken[1])
     if name in MOVES:
         return len(made) == 1 and _places(node.all_input_nodes[0]) == _places(node)
     if name in TURNS:
