@@ -190,6 +190,8 @@ class Region:
             entry.forget()
         else:
             entry.use(program.model, program.inputs, numbers, self._weights, arguments)
+            if self._gone:  # since they were forgotten
+                entry.ask()
 
     def _can_be_compiled(self) -> bool:
         if not any(device.type == "sidra" for device in self.devices):
