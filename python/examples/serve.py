@@ -33,6 +33,7 @@ from starlette.requests import Request
 from torch import nn
 
 TRAINED = 1200  # of 1,797 images; the others are asked about
+REPLACED_S = 180  # in which a replica that is gone must be back; on two busy CPUs, a process of Ray takes a minute to start
 
 
 def digits():
@@ -177,10 +178,11 @@ def demonstrate(options, images, labels):
 
     def wait_for(device):
         """Asks until a new replica answers."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + REPLACED_S
         while not any(answer["device"] == device and answer["process"] not in gone for answer, _, _ in answers):
             if time.monotonic() > end:
-                sys.exit(f"serve.py: no replica came back on {device} within 60 s")
+                sys.exit(f"serve.py: no replica came back on {device} within {REPLACED_S} s")
+            time.sleep(0.1)  # it needs the CPUs to start
             answers.extend(clients.map(one, range(len(answers), len(answers) + options.clients)))
 
     with concurrent.futures.ThreadPoolExecutor(options.clients) as clients:

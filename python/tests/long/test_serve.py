@@ -46,7 +46,7 @@ def test_two_replicas_that_are_replaced():
     program = subprocess.Popen([sys.executable, TOP / "python/examples/serve.py", "--kill", "--lose", "--keep", "--port", str(port), "--requests", "300"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=os.environ | {"PYTHONPATH": packages, "SIDRA_TEST_MARK": mark, "SIDRA_WORKERS": "1", "OMP_NUM_THREADS": "1"})
-    watchdog = threading.Timer(480, program.kill)
+    watchdog = threading.Timer(560, program.kill)
     watchdog.start()
     errors = []
     reader = threading.Thread(target=lambda: errors.extend(program.stderr))
