@@ -516,15 +516,19 @@ int sidra_timeline_check(struct sidra_timeline *timeline, u32 epoch, u64 value)
 	return stopped ? -EIO : -EINPROGRESS;
 }
 
-void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired, u64 start)
+void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired)
 {
-	scoped_guard(spinlock_irqsave, &timeline->vector->lock) {
-		sidra_epochs_begin(&timeline->epochs, epoch, retired);
-		/* Read by the queue's owner */
-		smp_store_release(&timeline->state->epoch, cpu_to_le32(epoch));
-		timeline->programmed = 0;
-	}
-	sidra_irq_fire_all(timeline, U64_MAX);
+	guard(spinlock_irqsave)(&timeline->vector->lock);
+	sidra_epochs_begin(&timeline->epochs, epoch, retired);
+	/* Read by the queue's owner */
+	smp_store_release(&timeline->state->epoch, cpu_to_le32(epoch));
+	timeline->programmed = 0;
+}
+
+void sidra_timeline_continue(struct sidra_timeline *timeline, u64 start)
+{
+	/* Not requests behind @start: they are of the epoch that has begun */
+	sidra_irq_fire_all(timeline, start);
 	/* After all waiters of the former epoch were woken */
 	smp_store_release(&timeline->state->timeline, cpu_to_le64(start));
 }

@@ -156,10 +156,16 @@ void sidra_vectors_init(struct sidra_device *sdev);
  */
 int sidra_timeline_check(struct sidra_timeline *timeline, u32 epoch, u64 value);
 /*
- * Begins another epoch at @start, and wakes all waiters of the former one, in which packets before
- * @retired have retired. The chip does not write the state page meanwhile.
+ * Begins another epoch. In the one that ends, packets before @retired have retired; its waiters are
+ * due, and sidra_timeline_continue() wakes them. The chip does not write the state page before
+ * that.
  */
-void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired, u64 start);
+void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired);
+/*
+ * Wakes all waiters of the former epoch, whose last packet is before @start, and lets the timeline
+ * continue there. There may be many, so no lock should be held.
+ */
+void sidra_timeline_continue(struct sidra_timeline *timeline, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
 struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread);
 /* Frees the interrupts and ends periodic checks; every timeline has been detached. */

@@ -446,6 +446,7 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 			/* An impossible index: assume that nothing was queued */
 			start = retired;
 		sidra_queue_begin_epoch(queue, epoch, retired, start);
+		sidra_queue_continue(queue, start);
 	}
 	sidra_queue_install(ctx, queue, start);
 	/* The chip publishes the new position, and runs what SUBMIT has added since. */

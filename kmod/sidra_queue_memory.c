@@ -110,7 +110,14 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 	WRITE_ONCE(state->run_state, cpu_to_le32(SIDRA_QUEUE_IDLE));
 	/* Read by the chip */
 	smp_store_release(sidra_queue_index(queue), cpu_to_le64(start));
-	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired, start);
+	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired);
+}
+
+void sidra_queue_continue(struct sidra_queue *queue, u64 start)
+{
+	struct sidra_queue_state *state = queue->timeline.state;
+
+	sidra_timeline_continue(&queue->timeline, start);
 	/* Who reads the record meanwhile looks again whether the queue is stopped */
 	smp_wmb();
 	memset(&state->fault, 0, sizeof(state->fault));

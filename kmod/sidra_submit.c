@@ -499,6 +499,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 		*retired = sidra_timeline_value(&queue->timeline);
 		sidra_queue_begin_epoch(queue, epoch, *retired, start);
 	}
+	sidra_queue_continue(queue, start);
 	sidra_submit_end_jobs(queue, &jobs, -ECANCELED);
 	return start;
 }

@@ -250,17 +250,23 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 /* Who is woken by the end of an epoch, and waits for a point of the next one at once. */
 struct next_epoch {
 	struct sidra_waiter waiter;
-	struct sidra_timeline *timeline;
+	struct sidra_queue *queue;
 	u32 epoch;
 	int result;
+	bool locked;	/* while it was woken, nobody could submit */
 };
 
 static void submit_look_at_next_epoch(struct sidra_waiter *waiter)
 {
 	struct next_epoch *next = container_of(waiter, struct next_epoch, waiter);
 
-	if (sidra_epochs_current(&next->timeline->epochs) == next->epoch)
-		next->result = sidra_timeline_check(next->timeline, next->epoch, PLACES);
+	if (sidra_epochs_current(&next->queue->timeline.epochs) == next->epoch)
+		next->result = sidra_timeline_check(&next->queue->timeline, next->epoch, PLACES);
+	next->locked = true;
+	if (spin_trylock(&next->queue->submit_lock)) {
+		next->locked = false;
+		spin_unlock(&next->queue->submit_lock);
+	}
 }
 
 static void submit_after_a_reset_can_retire(struct kunit *test)
@@ -269,7 +275,7 @@ static void submit_after_a_reset_can_retire(struct kunit *test)
 	struct sidra_timeline *timeline = &bench->queue->timeline;
 	struct next_epoch next = {
 		.waiter = { .fire = submit_look_at_next_epoch, .epoch = 1, .value = 5 },
-		.timeline = timeline,
+		.queue = bench->queue,
 		.epoch = 2,
 	};
 	u64 retired;
@@ -279,6 +285,29 @@ static void submit_after_a_reset_can_retire(struct kunit *test)
 	sidra_submit_reset(bench->queue, 2, &retired);
 	KUNIT_EXPECT_EQ_MSG(test, next.result, -EINPROGRESS,
 			    "the queue stopped in the former epoch");
+	KUNIT_EXPECT_FALSE_MSG(test, next.locked, "there may be 65,536 waiters");
+}
+
+/* Who submits while a reset wakes waiters of the former epoch is not one of them. */
+static void submit_beside_the_wakeups_of_a_reset_runs(struct kunit *test)
+{
+	struct bench *bench = submit_start(test);
+	struct sidra_queue *queue = bench->queue;
+	struct sidra_job *dropped = submit_after(test, bench, NULL, 1, 0), *job;
+	u64 start = queue->reserved;
+
+	flush_workqueue(bench->sdev->fence_wq);
+	scoped_guard(spinlock, &queue->submit_lock)
+		sidra_queue_begin_epoch(queue, 2, 0, start);
+	job = submit_after(test, bench, NULL, 1, 0);
+	sidra_queue_continue(queue, start);
+	flush_workqueue(bench->sdev->fence_wq);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&dropped->fence), -ECANCELED);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
+	submit_reach(bench, start + 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 1);
+	dma_fence_put(&dropped->fence);
+	dma_fence_put(&job->fence);
 }
 
 static void submit_look_at_deadline(struct bench *bench)
@@ -443,6 +472,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_of_a_batch_keeps_its_file),
 	KUNIT_CASE(submit_after_a_failure_is_one),
 	KUNIT_CASE(submit_after_a_reset_can_retire),
+	KUNIT_CASE(submit_beside_the_wakeups_of_a_reset_runs),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
 	KUNIT_CASE(submit_publishes_nothing_while_the_chip_quiesces),
