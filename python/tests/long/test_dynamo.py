@@ -1618,14 +1618,16 @@ def given_to_inductor(monkeypatch):
 
 
 def test_inductor_gets_the_rest(given_to_inductor):
+    from torch._inductor import metrics
+
     module = nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2)).eval()
     x = torch.randn(3, 8)
-    torch._inductor.metrics.reset()
+    metrics.reset()
     with torch.no_grad():
         torch.testing.assert_close(torch.compile(lambda x: gelu_by_tanh(module(x)), backend="sidra_inductor")(x), gelu_by_tanh(module(x)))
     graph, = given_to_inductor
     assert graph[-1] == "gelu {'approximate': 'tanh'}" and len(graph) == 4
-    assert torch._inductor.metrics.generated_kernel_count > 0  # and made code of it
+    assert metrics.generated_kernel_count > 0  # and made code of it
 
 
 def test_inductor_gets_the_mode_and_the_options():

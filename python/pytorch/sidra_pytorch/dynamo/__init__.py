@@ -54,8 +54,9 @@ def sidra_inductor(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
     modes = list_mode_options()
     if mode is not None and mode not in modes:
         raise ValueError(f"torch.compile(backend=\"sidra_inductor\") has no mode {mode!r}; there are {', '.join(modes)}")
-    patches = {**modes.get(mode, {}), **(options or {})}
-    return lookup_backend("inductor")(graph_module, list(example_inputs), config_patches=patches or None)
+    patches = {**(modes[mode] if mode is not None else {}), **(options or {})}
+    inductor: Any = lookup_backend("inductor")
+    return inductor(graph_module, list(example_inputs), config_patches=patches or None)
 
 
 def _compiled(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str], options: Given,
