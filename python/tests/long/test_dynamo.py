@@ -1541,20 +1541,20 @@ def writes_between(x):
 
 
 def writes_between_by_an_argument(x):
-    y = x * 0.5
-    nn.functional.relu(y, True)
-    return y * 2.0
+    s = torch.sigmoid(x)
+    nn.functional.relu(x, True)
+    return x * s
 
 
-def writes_to_the_cube(x):
-    cube = x * x * x
-    cube //= 2
-    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * cube)))
+def writes_between_by_an_operator(x):
+    s, same = torch.sigmoid(x), x
+    x //= 2
+    return same * s
 
 
-@pytest.mark.parametrize("function", [writes_between, writes_between_by_an_argument, writes_to_the_cube, lambda x: (x + 12582912.0) + -12582912.0,
+@pytest.mark.parametrize("function", [writes_between, writes_between_by_an_argument, writes_between_by_an_operator, lambda x: (x + 12582912.0) + -12582912.0,
                                       lambda x: x.mul_(torch.sigmoid(x)), lambda x: (y := (x * 3).int()) * torch.sigmoid(y)],
-                         ids=["write", "argument", "cube", "rounding", "in-place", "integers"])
+                         ids=["write", "argument", "operator", "rounding", "in-place", "integers"])
 def test_what_is_more_than_it_seems_stays(function):
     x = torch.linspace(-4, 4, 33)
     there, here = x.clone(), x.clone()
