@@ -2,6 +2,7 @@
 """To see what becomes of a region: SIDRA_DEBUG_DIR keeps each step of its compilation, and torch.compile(backend="sidra_debug") prints a summary."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import linecache
 import logging
@@ -54,6 +55,15 @@ def listing(graph_module: fx.GraphModule) -> Iterator[str]:
         yield f"{node.format_node()}{of}"
 
 
+@contextlib.contextmanager
+def said() -> Iterator[None]:
+    """What cannot be written is no reason for a program to end."""
+    try:
+        yield
+    except OSError as error:
+        LOG.warning("SIDRA_DEBUG_DIR: %s", error)
+
+
 class DebugFolder:
     """The folder of one compilation below SIDRA_DEBUG_DIR: graph.txt is what Dynamo has captured, program.txt what PyTorch's exporter has made of it,
     passes/ the ONNX file and what each pass of the compiler makes of it, model.sidra the result, report.html and report.json what it costs by layer,
@@ -91,19 +101,14 @@ class DebugFolder:
     def compiled(self, file: str) -> None:
         from sidra._compile import listing_of
 
-        try:
+        with said():
             shutil.copyfile(file, self.path / "model.sidra")
-        except OSError as error:
-            LOG.warning("SIDRA_DEBUG_DIR: %s", error)
         self._write("calls.txt", listing_of(file))
         self._write("provenance.txt", "\n".join(self._provenance(file)) + "\n")
 
     def _write(self, name: str, text: str) -> None:
-        """A file that cannot be written is no reason for a program to end."""
-        try:
+        with said():
             (self.path / name).write_text(text)
-        except OSError as error:
-            LOG.warning("SIDRA_DEBUG_DIR: %s", error)
 
     def _provenance(self, file: str) -> Iterator[str]:
         """Each operation of the chip, the nodes of the ONNX file that it computes, and the line of Python from which each of those comes."""
@@ -125,11 +130,9 @@ class DebugFolder:
 def debug_folder(name: str) -> Optional[DebugFolder]:
     """None: SIDRA_DEBUG_DIR names no folder, or one that cannot be written to, which is said."""
     base = os.environ.get("SIDRA_DEBUG_DIR", "")
-    try:
+    with said():
         return DebugFolder(base, name) if base else None
-    except OSError as error:
-        LOG.warning("SIDRA_DEBUG_DIR: %s", error)
-        return None
+    return None
 
 
 def folder_of(name: str, graph_module: fx.GraphModule) -> Optional[DebugFolder]:
