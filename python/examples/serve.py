@@ -182,7 +182,6 @@ def demonstrate(options, images, labels):
         while not any(answer["device"] == device and answer["process"] not in gone for answer, _, _ in answers):
             if time.monotonic() > end:
                 sys.exit(f"serve.py: no replica came back on {device} within {REPLACED_S} s")
-            time.sleep(0.1)  # it needs the CPUs to start
             answers.extend(clients.map(one, range(len(answers), len(answers) + options.clients)))
 
     with concurrent.futures.ThreadPoolExecutor(options.clients) as clients:
