@@ -141,8 +141,8 @@ def collectives(folder):
         if RANK != 0:
             layer(x.to("sidra"))
             dist.send(token, dst=0)
-        while not work.is_completed():
-            time.sleep(0.01)
+        while not work.is_completed():  # to ask is what is tested: each way to wait marks the weights
+            os.sched_yield()
         assert torch.allclose(layer(x.to("sidra")).cpu(), 2 * x.sum(1, keepdim=True).expand(4, 16), atol=1e-4)
 
     # What is wrong with the arguments of this rank is not the fault of another one.
