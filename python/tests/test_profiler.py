@@ -174,6 +174,8 @@ def smi(index=0):
 
 def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
     x = torch.randn(256, 512).to("sidra")
+    torch._dynamo.reset()
+    region = torch.compile(torch.nn.Sequential(torch.nn.Linear(512, 64), torch.nn.GELU()).to("sidra").eval(), backend="sidra", fullgraph=True)
     torch.sidra.synchronize()
 
     def work():
@@ -183,6 +185,8 @@ def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
             for _ in range(5):
                 y = torch.softmax(model(x), -1)
             y.sort()
+            for _ in range(3):
+                region(x)
             # One of each kind, so that none is forgotten.
             index = torch.tensor([3, 1, 2], device="sidra")
             y[index].index_add_(0, index - 1, y[:3])
@@ -201,7 +205,7 @@ def test_sums_agree_with_the_counters_of_sidra_smi(tmp_path):
     with profile(activities=BOTH) as profiled:
         work()
     events = Trace(profiled, tmp_path).work
-    kinds = ("program", "layer", "matmul", "vector", "rows", "copy", "gather", "scatter", "pool", "sort", "random")
+    kinds = ("program", "layer", "matmul", "vector", "rows", "copy", "gather", "scatter", "pool", "sort", "random", "model")
     assert {f"sidra::{kind}" for kind in kinds} == {e["name"] for e in events}
     packets, picoseconds, picojoules = (sum(e["args"][name] for e in events) for name in ("packets", "device_ps", "energy_pj"))
     # The profile itself has two stamps for each, and two at the beginning.

@@ -12,8 +12,10 @@ import time
 os.environ.setdefault("SIDRA_QUIET", "1")
 os.environ["SIDRA_FALLBACK"] = "silent"
 
+import sidra
 import torch
 import torch.distributed as dist
+from sidra_pytorch import _C
 from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, SplitPoint, pipeline
 
@@ -176,6 +178,36 @@ def inference(folder):
         torch.save(y.cpu(), folder / "y.pt")
 
 
+class Compiled(nn.Module):
+    """A stage behind torch.compile(), how many operators each of its calls ran one by one, and the call before which the chip is lost."""
+
+    def __init__(self, stage):
+        super().__init__()
+        self.stage, self.one_by_one, self.loss = torch.compile(stage, backend="sidra", fullgraph=True), [], None
+
+    def forward(self, x):
+        if len(self.one_by_one) == self.loss:
+            lose_the_chip()
+        before = _C.native_calls()
+        y = self.stage(x)
+        self.one_by_one.append(_C.native_calls() - before)
+        return y
+
+
+def compiled(folder, trouble=""):
+    """Three steps of a network in compiled stages. "lose": at the third microbatch of the last one, rank 1 loses its chip."""
+    model, (x, _) = Compiled(stage_of(network().eval(), RANK, SIZE).to("sidra:0")), batch()
+    schedule = ScheduleGPipe(PipelineStage(model, RANK, SIZE, torch.device("sidra:0")), MICROBATCHES)
+    with torch.no_grad():
+        for step in range(3):
+            if trouble == "lose" and step == 2 and RANK == 1:
+                model.loss = len(model.one_by_one) + 2
+            y = schedule.step(*([x.to("sidra:0")] if RANK == 0 else []))
+    assert model.one_by_one[-2 * MICROBATCHES:] == [0] * 2 * MICROBATCHES, model.one_by_one
+    if RANK == SIZE - 1:
+        torch.save(y.cpu(), folder / "compiled.pt")
+
+
 def training(folder, name):
     model, (x, target) = stage_of(network(), RANK, SIZE), batch()
     stage = PipelineStage(model.to("sidra:0"), RANK, SIZE, torch.device("sidra:0"))
@@ -209,18 +241,16 @@ class Trouble(nn.Module):
         return x
 
 
+def lose_the_chip():
+    # Long enough that the chip has not come to its end: work that was done stays done.
+    slow = torch.ones(1000, 1000, device="sidra:0") / 1000
+    for _ in range(8):
+        slow = slow @ slow
+    sidra.Device(0).reset()
+
+
 def failing(folder, trouble, where="before"):
     """Rank 1 is killed, stands still, or loses its chip: before or behind the layers of its stage."""
-
-    def lose_the_chip():
-        import sidra
-
-        # Long enough that the chip has not come to its end: work that was done stays done.
-        slow = torch.ones(1000, 1000, device="sidra:0") / 1000
-        for _ in range(8):
-            slow = slow @ slow
-        sidra.Device(0).reset()
-
     # Only the time tells that a rank stands still. All ranks are there by now, so this group needs less of it.
     group = dist.new_group(timeout=datetime.timedelta(seconds=15)) if trouble == "stop" else None
     troubles = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP), "lose": lose_the_chip}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """torch.distributed between processes that have a chip each: operations, pipelines, training, and ranks that end."""
+import functools
 import os
 import pathlib
 import re
@@ -42,7 +43,7 @@ def end(processes, seconds):
 def results(request, tmp_path_factory):
     """Of everything that should succeed, in one start of the ranks: how many they were, and a function that loads what they saved."""
     folder = tmp_path_factory.mktemp("ranks")
-    parts = ["collectives", "inference", "training:gpipe", "training:1f1b", "data_parallel"]
+    parts = ["collectives", "inference", "compiled", "training:gpipe", "training:1f1b", "data_parallel"]
     for rank, (code, text) in enumerate(end(start(request.param, folder, *parts), 300)):
         assert code == 0, f"rank {rank}:\n{text}"
     return request.param, lambda name: torch.load(folder / f"{name}.pt")
@@ -70,6 +71,18 @@ def test_a_pipeline_has_the_bits_of_one_chip(results):
         one_chip = model(x.to("sidra:0")).cpu()
     y = results[1]("y")
     assert torch.equal(y, one_chip)
+    assert (y - expected).abs().mean() < 0.05 * expected.abs().mean()
+
+
+def test_a_pipeline_of_compiled_stages_has_the_bits_of_one_process(results):
+    size, load = results
+    model, (x, _) = ranks.network().eval(), ranks.batch()
+    with torch.no_grad():
+        expected = model(x)
+        stages = [torch.compile(ranks.stage_of(model, rank, size).to("sidra:0"), backend="sidra") for rank in range(size)]
+        parts = [functools.reduce(lambda part, stage: stage(part), stages, part.to("sidra:0")).cpu() for part in x.chunk(ranks.MICROBATCHES)]
+    y = load("compiled")
+    assert torch.equal(y, torch.cat(parts))
     assert (y - expected).abs().mean() < 0.05 * expected.abs().mean()
 
 
@@ -118,6 +131,16 @@ def test_a_lost_chip_ends_the_pipeline(where, tmp_path):
         assert "SIDRA_ERROR_CONTEXT_LOST" in text and "[Stage 1] failed to run forward" in text, text
     else:
         assert names(text, 1, "stage 1 of 3: ", "rank 2 (Float[4, 24]) failed: SIDRA_ERROR_CONTEXT_LOST"), text
+    for rank in (0, 2):
+        code, text = ended[rank]
+        assert code == 1 and names(text, rank, "rank 1", "failed"), text
+
+
+def test_a_lost_chip_ends_a_pipeline_of_compiled_stages(tmp_path):
+    ended = end(start(3, tmp_path, "compiled:lose"), 240)
+    code, text = ended[1]
+    assert code == 1 and "region 0/0 cannot run: SIDRA_ERROR_CONTEXT_LOST" in text, text
+    assert "[Stage 1] failed to run forward" in text and "Lost devices: sidra:0." in text and "This process is rank 1 of torch.distributed." in text, text
     for rank in (0, 2):
         code, text = ended[rank]
         assert code == 1 and names(text, rank, "rank 1", "failed"), text

@@ -382,6 +382,26 @@ def test_numbers_of_rows_are_padded_to_a_few_that_share_their_crossbars(empty_ca
     assert [shapes[0][0] for shapes in compilations][:5] == [6, 2, 3, 4, 8] and len(compilations) <= 6
 
 
+def test_weights_that_change_behind_a_padded_region_are_compiled_anew(empty_cache):
+    here, there = on_both(mlp())
+    compiled = torch.compile(there, backend="sidra", dynamic=True)
+    gc.collect()
+    free = free_crossbars()
+    with torch.no_grad():
+        for factor in (1, -3):
+            for module in (here, there):
+                module[4].weight.data.mul_(factor)  # which PyTorch's own counter of versions does not see
+            for _ in range(2):
+                counts = []
+                for rows in (5, 3, 6, 8):
+                    x = torch.randn(rows, 64)
+                    count, result = operators(compiled, x.to("sidra"))
+                    near(result, here(x))
+                    counts.append(count)
+            assert counts[0] <= 3 and counts[1:] == [0] * 3, counts  # 5 rows are padded to 6
+            assert free - free_crossbars() == 2  # the former matrices are gone
+
+
 class Decoder(nn.Module):
     """Attention to what was said before, and a perceptron."""
 
@@ -736,6 +756,21 @@ def test_the_rest_of_a_region_is_compiled(caplog, middle, alone, why):
     else:
         text = re.search(r"is not compiled as a whole: (.*); parts of \d+, \d+ operators are compiled, and between them (.*) run one by one", caplog.text)
         assert text and why in text[1] and all(any(name in each for each in text[2].split(", ")) for name in alone)
+
+
+def test_weights_that_change_behind_parts_of_a_region_are_compiled_anew():
+    here, there = on_both(Around(lambda h: (h.double() * 2).float()).eval())
+    compiled, counts = torch.compile(there, backend="sidra"), []
+    with torch.no_grad():
+        for call in range(6):
+            if call == 2:
+                for module in (here, there):
+                    module.first.weight.data.mul_(-3)  # which PyTorch's own counter of versions does not see
+            x = torch.randn(4, 16)
+            count, result = operators(compiled, x.to("sidra"))
+            near(result, here(x), 0.05)
+            counts.append(count)
+    assert counts[2] > counts[1] and counts[4:] == [counts[1]] * 2, counts
 
 
 def test_a_region_that_is_refused_for_no_known_node_runs_operator_by_operator(monkeypatch, caplog):

@@ -123,14 +123,16 @@ def test_generation_compiles_a_bounded_number_of_times(tmp_path, monkeypatch):
     assert numbers[0] == numbers[1] <= 6  # the prompt, the first token, and parts for all others
 
 
-def test_generation_behind_torch_compile():
-    model, inputs = gpt2()
+@pytest.mark.parametrize("make", [gpt2, whisper], ids=lambda make: make.__name__)
+def test_generation_behind_torch_compile(make):
+    model, inputs = make()
     model.eval().to("sidra:0")
     inputs = moved(inputs)
-    eager = model.generate(**inputs, max_new_tokens=8, do_sample=False, pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+    options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "output_logits": True, "return_dict_in_generate": True}
+    eager = model.generate(**inputs, **options)
     torch._dynamo.reset()
     model.forward = torch.compile(model.forward, backend="sidra")
-    compiled = model.generate(**inputs, max_new_tokens=8, do_sample=False, pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+    compiled = model.generate(**inputs, **options)
     # Until a token differs, which it may by a rounding, the networks see the same.
     same = 0
     for there, here in zip(compiled.logits, eager.logits, strict=True):
