@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
 check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages,intree,python-long
-check-build: PARTS ?= release,asan,tsan,aarch64-long,vm,selftest,matrix,debug,fail-nth,fuzz,python
+check-build: PARTS ?= release,asan,tsan,aarch64-long,kmod,vm,selftest,matrix,debug,fail-nth,fuzz,python
 comma := ,
 export JOBS SENTENCE
 
