@@ -117,9 +117,14 @@ sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
 }
 
 sidra_status stopped_status(const char* call, const Queue& queue) {
-    if (queue.run_state() != SIDRA_QUEUE_FAULTED) return lost_status(call, *queue.context);
+    if (queue.run_state() == SIDRA_QUEUE_LOST) return lost_status(call, *queue.context);
     try {
         const sidra_fault_info info = fault_info(queue);
+        if (info.cause == SIDRA_FAULT_NONE)  // since the caller saw that it had stopped
+            return fail(SIDRA_ERROR_FAULT, call,
+                        "stream {} had stopped, and another thread has reset it meanwhile, which drops what is queued; "
+                        "queue the work again",
+                        queue.stream_id);
         const char* what_to_do =
             info.cause == SIDRA_FAULT_PROGRAM ? program_fault_hint(info.address) : cause_hint(info.cause);
         return fail(SIDRA_ERROR_FAULT, call,
@@ -160,7 +165,7 @@ sidra_status dropped_status(const char* call, const Point& point) {
 }
 
 sidra_status stopped_status_only(const Queue& queue) {
-    return queue.run_state() == SIDRA_QUEUE_FAULTED ? SIDRA_ERROR_FAULT : SIDRA_ERROR_CONTEXT_LOST;
+    return queue.run_state() == SIDRA_QUEUE_LOST ? SIDRA_ERROR_CONTEXT_LOST : SIDRA_ERROR_FAULT;
 }
 
 }  // namespace sidra

@@ -23,7 +23,8 @@ EpochRoot fault_root(const Queue& queue, const sidra_fault& fault);
 sidra_fault_info fault_info(const Queue& queue);
 sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault);
 
-// FAULT, CONTEXT_LOST or DEVICE_LOST of a stopped queue, with text.
+// FAULT, CONTEXT_LOST or DEVICE_LOST of a queue that has stopped, with text. Another thread may have reset it
+// meanwhile: FAULT.
 [[gnu::cold]] sidra_status stopped_status(const char* call, const Queue& queue);
 
 // FAULT or CONTEXT_LOST of a dropped point, with text.

@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "patience.h"
 #include "program_error.h"
+#include "stream.h"
 
 namespace sidra::test {
 namespace {
@@ -112,6 +113,20 @@ TEST_F(Stopped, AFaultIsToldEverywhere) {
     EXPECT_OK(sidra_stream_destroy(other));
     EXPECT_OK(sidra_event_destroy(before));
     EXPECT_OK(sidra_event_destroy(after));
+}
+
+TEST_F(Stopped, AResetByAnotherThreadIsNoLoss) {
+    fake->set_automatic(false);
+    ASSERT_OK(sidra_nop_async(stream));
+    fake->fault(0, {.cause = SIDRA_FAULT_RING});
+    ASSERT_OK(sidra_stream_reset(stream));
+    // A call that has seen the stream stopped asks for the reason only now.
+    sidra_stream* object = stream;
+    ASSERT_OK(check("sidra_stream_synchronize", "stream", object));
+    const Queue& queue = *object->queue.load();
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, stopped_status("sidra_stream_synchronize", queue));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another thread has reset it")) << sidra_last_error();
+    EXPECT_EQ(SIDRA_ERROR_FAULT, stopped_status_only(queue));
 }
 
 TEST_F(Stopped, WhatWasDoneBeforeTheFaultIsDone) {
