@@ -436,6 +436,11 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 	sidra_queue_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
 	epoch = sidra_queue_next_epoch(ctx);
+	/*
+	 * Before the epoch is public: a SEM_WAIT for it, in another queue, then waits until the
+	 * entry is valid, and does not fault.
+	 */
+	WRITE_ONCE(ctx->queue_table[queue->number].epoch, cpu_to_le32(epoch));
 	if (queue->kind == SIDRA_QUEUE_KERNEL) {
 		start = sidra_submit_reset(queue, epoch, &retired);
 	} else {

@@ -183,5 +183,60 @@ TEST_F(ResetRace, CommandsByUringEnd) {
     all.expect_both();
 }
 
+// Many who wait for what the queue will not reach: a reset wakes them, which takes a while.
+class Crowd {
+   public:
+    ~Crowd() { close(event_); }
+    void gather(const Queue& queue, int count) const {
+        for (int i = 0; i < count; i++) {
+            sidra_ioctl_arm a{queue.context.handle, queue.create.queue, kNever, event_, 0, queue.epoch(), 0};
+            ASSERT_EQ(queue.node.call(SIDRA_IOCTL_ARM, a), 0);
+        }
+    }
+
+   private:
+    const int event_ = eventfd(0, EFD_CLOEXEC);
+};
+
+// A new epoch is public while a reset still wakes those who waited for the former one, before the chip runs the queue
+// again. Another queue may wait for the new epoch already then.
+TEST_F(ResetRace, AWaitForAnEpochThatBeginsIsNoMistake) {
+    Node node;
+    Context context(node);
+    Queue producer(context, SIDRA_QUEUE_KERNEL), consumer(context, SIDRA_QUEUE_USER);
+    uint32_t last = producer.epoch();
+    std::atomic<bool> stop{false};
+    std::thread resets([&] {
+        const Crowd crowd;
+        for (int round = 0; round < rounds(15, 1000) && !HasFailure(); round++) {
+            crowd.gather(producer, 250);
+            EXPECT_EQ(producer.reset(), 0);
+        }
+        stop = true;
+    });
+    int passed = 0;
+    while (!stop) {
+        const uint32_t epoch = producer.epoch();
+        if (epoch == last) continue;
+        last = epoch;
+        const std::vector<sidra_cmd> packets = {nop()};
+        sidra_ioctl_submit a = producer.request(packets);
+        EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, a), 0);
+        sidra_cmd wait = producer.waited_for(a.value);
+        wait.sem.epoch = a.epoch;
+        const int result = consumer.wait(consumer.push(wait));
+        if (result == 0) {
+            passed++;
+            continue;
+        }
+        EXPECT_EQ(result, -EIO);
+        // The next reset may have dropped the packet.
+        EXPECT_EQ(consumer.state->fault.cause, SIDRA_FAULT_PRODUCER) << "epoch " << a.epoch << ", value " << a.value;
+        EXPECT_EQ(consumer.reset(), 0);
+    }
+    resets.join();
+    EXPECT_GT(passed, 0);
+}
+
 }  // namespace
 }  // namespace sidra::test
