@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // User queues: creation, running, faults, reset, destruction; the memory that they map.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <thread>
 
 #include "fixture.h"
@@ -153,6 +157,40 @@ TEST(Queue, ResetTellsThoseWhoWait) {
     waiter.join();
     EXPECT_EQ(result, -ECANCELED) << "dropped is not done";
     EXPECT_EQ(s.queue->wait_epoch(former, value), -ECANCELED) << "nor later";
+}
+
+// The state page shows a new epoch while those who waited for the former one are still woken, before the chip runs the
+// queue again. Another queue may wait for the new epoch already then.
+TEST(Queue, AWaitForAnEpochThatBeginsIsNoMistake) {
+    Bench s;
+    Queue consumer(s.client, s.context, s.doorbells);
+    const int event = eventfd(0, EFD_CLOEXEC);
+    uint32_t last = s.queue->epoch();
+    std::atomic<bool> stop{false};
+    std::thread resets([&] {
+        for (int round = 0; round < 50 && !testing::Test::HasFailure(); round++) {
+            for (int i = 0; i < 300; i++) {
+                sidra_ioctl_arm a{s.context, s.queue->number, 1, event, 0, s.queue->epoch(), 0};
+                EXPECT_EQ(s.client->ioctl(SIDRA_IOCTL_ARM, &a), 0);
+            }
+            sidra_ioctl_queue_reset a{s.context, s.queue->number, 0, 0, 0};
+            EXPECT_EQ(s.client->ioctl(SIDRA_IOCTL_QUEUE_RESET, &a), 0);
+        }
+        stop = true;
+    });
+    int waits = 0;
+    while (!stop) {
+        const uint32_t epoch = s.queue->epoch();
+        if (epoch == last) continue;
+        last = epoch;
+        waits++;
+        const int result = consumer.run(sem_wait_queue(s.queue->number, epoch, 0));
+        EXPECT_EQ(result, 0) << consumer.fault();
+        if (result != 0) EXPECT_EQ(consumer.reset(), 0);
+    }
+    resets.join();
+    close(event);
+    EXPECT_GT(waits, 0);
 }
 
 TEST(Queue, ResetWithAWildWriteIndex) {

@@ -132,6 +132,11 @@ inline void hide_queue(sidra_hw_queue& entry) {
     std::atomic_ref<uint32_t>(entry.epoch).store(0, std::memory_order_release);
 }
 
+// In a revoked entry: the epoch that the queue is about to begin.
+inline void name_epoch(sidra_hw_queue& entry, uint32_t epoch) {
+    std::atomic_ref<uint32_t>(entry.epoch).store(epoch, std::memory_order_release);
+}
+
 }  // namespace sidra::embedded
 
 #endif

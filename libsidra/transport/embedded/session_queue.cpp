@@ -127,7 +127,10 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
     if (queue->kind == SIDRA_QUEUE_USER && start - retired > queue->capacity())
         start = retired;  // not a valid index: nothing was queued
     queue->store_write_index(start);
-    queue->point.begin_epoch(context->take_epoch(), start);
+    const uint32_t epoch = context->take_epoch();
+    // Before the state page shows it: a SEM_WAIT for it, in another queue, then waits until the entry is valid.
+    name_epoch(context->queue_entry(queue->number), epoch);
+    queue->point.begin_epoch(epoch, start);
     driver_->host().interrupts().wake_all(queue->point);
     store_fault(state, {});
     std::atomic_ref<uint32_t>(state.parked).store(0, std::memory_order_relaxed);
