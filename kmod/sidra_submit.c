@@ -461,13 +461,24 @@ static void sidra_submit_wait_for_deps(struct sidra_job *job)
 
 /* ---- The end of a queue's jobs ---- */
 
+/*
+ * The error of a job that ends with @error unless it has retired: then its waiter has not fired
+ * yet, or its SUBMIT is about to add it. WAIT for its point succeeds, and so must its fence.
+ */
+static int sidra_submit_end_error(const struct sidra_job *job, int error)
+{
+	if (job->in_error)
+		return job->in_error;
+	return sidra_timeline_check(&job->queue->timeline, job->epoch, job->value) ? error : 0;
+}
+
 static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *jobs, int error)
 {
 	struct sidra_job *job, *next;
 
 	list_for_each_entry_safe(job, next, jobs, link) {
 		sidra_submit_forget_deps(job);
-		sidra_submit_signal_job(job, error);
+		sidra_submit_signal_job(job, sidra_submit_end_error(job, error));
 		if (sidra_waiter_del(queue->sdev, &queue->timeline, &job->waiter))
 			dma_fence_put(&job->fence);
 		sidra_submit_drop_job(job);

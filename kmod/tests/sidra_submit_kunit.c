@@ -310,6 +310,61 @@ static void submit_beside_the_wakeups_of_a_reset_runs(struct kunit *test)
 	dma_fence_put(&job->fence);
 }
 
+/*
+ * As submit_after(), but stands still where SUBMIT has released the lock and not yet added the
+ * waiter, which the caller adds.
+ */
+static struct sidra_job *submit_without_waiter(struct kunit *test, struct bench *bench)
+{
+	struct sidra_job *job = submit_new_job(test);
+	const union sidra_cmd packet = {};
+	u64 value;
+	u32 epoch;
+	int ret;
+
+	scoped_guard(mutex, &bench->queue->fence_lock) {
+		sidra_submit_start_fence(bench->queue, job, false);
+		sidra_submit_wait_for_deps(job);
+		scoped_guard(spinlock, &bench->queue->submit_lock)
+			ret = sidra_submit_put_packets(bench->queue, &packet, 1, job, NULL, false,
+						       &value, &epoch);
+	}
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	return job;
+}
+
+/* The fence of a job agrees with WAIT, also if the queue ends before anybody was woken. */
+static void submit_that_retired_is_no_failure(struct kunit *test)
+{
+	struct bench *bench = submit_start(test);
+	struct sidra_job *retired = submit_without_waiter(test, bench),
+			 *dropped = submit_without_waiter(test, bench), *late;
+	struct sidra_timeline *timeline = &bench->queue->timeline;
+	u64 end;
+
+	timeline->state->timeline = cpu_to_le64(retired->value);
+	sidra_submit_reset(bench->queue, 2, &end);
+	KUNIT_EXPECT_EQ(test, end, retired->value);
+	KUNIT_EXPECT_EQ(test, sidra_timeline_check(timeline, 1, retired->value), 0);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&retired->fence), 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&dropped->fence), -ECANCELED);
+
+	late = submit_without_waiter(test, bench);
+	timeline->state->timeline = cpu_to_le64(late->value);
+	timeline->state->run_state = cpu_to_le32(SIDRA_QUEUE_FAULTED);
+	sidra_submit_fail(bench->queue, -EIO);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&late->fence), 1);
+
+	sidra_waiter_add(bench->sdev, timeline, &retired->waiter);
+	sidra_waiter_add(bench->sdev, timeline, &dropped->waiter);
+	sidra_waiter_add(bench->sdev, timeline, &late->waiter);
+	flush_workqueue(bench->sdev->fence_wq);
+	KUNIT_EXPECT_EQ(test, kref_read(&retired->fence.refcount), 1);
+	dma_fence_put(&retired->fence);
+	dma_fence_put(&dropped->fence);
+	dma_fence_put(&late->fence);
+}
+
 static void submit_look_at_deadline(struct bench *bench)
 {
 	sidra_queue_get(bench->queue);	/* the work drops this reference */
@@ -473,6 +528,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_after_a_failure_is_one),
 	KUNIT_CASE(submit_after_a_reset_can_retire),
 	KUNIT_CASE(submit_beside_the_wakeups_of_a_reset_runs),
+	KUNIT_CASE(submit_that_retired_is_no_failure),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
 	KUNIT_CASE(submit_publishes_nothing_while_the_chip_quiesces),
