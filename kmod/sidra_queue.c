@@ -311,6 +311,7 @@ static struct sidra_queue *sidra_queue_alloc(struct sidra_ctx *ctx,
 		queue->timeline.state->generation = cpu_to_le32(ctx->generation);
 		queue->timeline.state->epoch = cpu_to_le32(epoch);
 		queue->timeline.state->timeline = cpu_to_le64(args->start);
+		queue->epoch_start = args->start;
 		queue->reserved = args->start;
 		queue->published = args->start;
 		*sidra_queue_index(queue) = cpu_to_le64(args->start);
@@ -450,7 +451,8 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 		if (start - retired > sidra_queue_capacity(queue))
 			/* An impossible index: assume that nothing was queued */
 			start = retired;
-		sidra_queue_begin_epoch(queue, epoch, retired, start);
+		scoped_guard(spinlock, &queue->submit_lock)
+			sidra_queue_begin_epoch(queue, epoch, retired, start);
 		sidra_queue_continue(queue, start);
 	}
 	sidra_queue_install(ctx, queue, start);

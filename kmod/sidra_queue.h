@@ -48,7 +48,10 @@
  * @fence_lock: protects @fence_seqno, so that fences are numbered in ring order; taken before
  *              @submit_lock
  * @fence_seqno: number of the latest fence
- * @submit_lock: protects the ring of a kernel queue, @reserved, @published, @jobs and @running
+ * @submit_lock: protects the ring of a kernel queue, @epoch_start, @reserved, @published, @jobs and
+ *               @running
+ * @epoch_start: ring index where the epoch that runs began, of a user queue, too. The timeline is
+ *               before it while a reset wakes waiters
  * @reserved: ring index that the next SUBMIT gets
  * @published: write index that the chip sees
  * @jobs: struct sidra_job in ring order whose packets were not published yet
@@ -87,6 +90,7 @@ struct sidra_queue {
 	u64 fence_seqno;
 
 	spinlock_t submit_lock;		/* of the ring, and what follows */
+	u64 epoch_start;
 	u64 reserved;
 	u64 published;
 	struct list_head jobs, running;

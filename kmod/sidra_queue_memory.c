@@ -106,10 +106,12 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 {
 	struct sidra_queue_state *state = queue->timeline.state;
 
+	lockdep_assert_held(&queue->submit_lock);
 	/* Before the epoch: whoever sees that may wait for its points, which will be reached */
 	WRITE_ONCE(state->run_state, cpu_to_le32(SIDRA_QUEUE_IDLE));
 	/* Read by the chip */
 	smp_store_release(sidra_queue_index(queue), cpu_to_le64(start));
+	queue->epoch_start = start;
 	sidra_timeline_begin_epoch(&queue->timeline, epoch, retired);
 }
 

@@ -16,8 +16,8 @@ void sidra_queue_unmap_memory(struct sidra_queue *queue);
 
 /*
  * Begins another epoch at @start, for a queue that the chip does not run. In the epoch that ends,
- * packets before @retired have retired. Under submit_lock for a kernel queue, which may then be
- * given packets; sidra_queue_continue() follows.
+ * packets before @retired have retired. Under submit_lock: a kernel queue may then be given
+ * packets. sidra_queue_continue() follows.
  */
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start);
 /* Wakes the waiters of the former epoch, and prepares the state page for the chip; no lock held. */

@@ -343,11 +343,16 @@ static void sidra_submit_watch(struct sidra_queue *queue)
 		sidra_queue_put(queue);
 }
 
-/* Number of free ring slots. An impossible timeline, which the chip writes, leaves none. */
+/*
+ * Number of free ring slots. The packets of a former epoch were dropped, although the timeline says
+ * so only when a reset has woken all waiters. An impossible timeline, which the chip writes, leaves
+ * no slots.
+ */
 static u64 sidra_submit_free_slots(const struct sidra_queue *queue)
 {
 	u64 capacity = sidra_queue_capacity(queue),
-	    taken = queue->reserved - sidra_timeline_value(&queue->timeline);
+	    begin = max(sidra_timeline_value(&queue->timeline), queue->epoch_start),
+	    taken = queue->reserved - begin;
 
 	return taken > capacity ? 0 : capacity - taken;
 }

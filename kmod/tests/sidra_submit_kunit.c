@@ -310,6 +310,34 @@ static void submit_beside_the_wakeups_of_a_reset_runs(struct kunit *test)
 	dma_fence_put(&job->fence);
 }
 
+/* Who learns of the end of the former epoch, and submits again, finds an empty ring. */
+static void submit_beside_the_wakeups_of_a_reset_has_room(struct kunit *test)
+{
+	struct bench *bench = submit_start(test);
+	struct sidra_queue *queue = bench->queue;
+	struct sidra_job *job;
+
+	KUNIT_EXPECT_EQ(test, submit_put(bench, PLACES, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), -EBUSY);
+	scoped_guard(spinlock, &queue->submit_lock)
+		sidra_queue_begin_epoch(queue, 2, 3, PLACES);
+	KUNIT_ASSERT_EQ(test, submit_put(bench, 1, 100, NULL), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(queue->ring[0].hdr.cookie), 100);
+	job = submit_after(test, bench, NULL, 1, 0);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, PLACES - 1, 0, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, PLACES - 2, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), -EBUSY);
+	sidra_queue_continue(queue, PLACES);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
+	submit_reach(bench, PLACES + 2);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 1);
+	KUNIT_EXPECT_EQ(test, submit_put(bench, 1, 0, NULL), 0);
+	queue->timeline.state->timeline = cpu_to_le64(1ull << 40);
+	KUNIT_EXPECT_EQ_MSG(test, submit_put(bench, 1, 0, NULL), -EBUSY, "the chip lies");
+	dma_fence_put(&job->fence);
+}
+
 /*
  * As submit_after(), but stands still where SUBMIT has released the lock and not yet added the
  * waiter, which the caller adds.
@@ -528,6 +556,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_after_a_failure_is_one),
 	KUNIT_CASE(submit_after_a_reset_can_retire),
 	KUNIT_CASE(submit_beside_the_wakeups_of_a_reset_runs),
+	KUNIT_CASE(submit_beside_the_wakeups_of_a_reset_has_room),
 	KUNIT_CASE(submit_that_retired_is_no_failure),
 	KUNIT_CASE(submit_deadline_needs_no_lock),
 	KUNIT_CASE(submit_with_a_waiter_needs_a_live_queue),
