@@ -436,6 +436,7 @@ static int sidra_queue_reset(struct sidra_ctx *ctx, struct sidra_queue *queue,
 	/* The driver may write the state page until the chip loads the queue again. */
 	sidra_queue_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
+	queue->watch.stalled_checks = 0;
 	epoch = sidra_queue_next_epoch(ctx);
 	/*
 	 * Before the epoch is public: a SEM_WAIT for it, in another queue, then waits until the
