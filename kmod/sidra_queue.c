@@ -490,6 +490,41 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		       sidra_refuse(file, args->queue, -ENOENT);
 }
 
+/* The epoch that runs, and where it began. */
+static u32 sidra_queue_epoch(struct sidra_queue *queue, u64 *start)
+{
+	guard(spinlock)(&queue->submit_lock);
+	*start = queue->epoch_start;
+	return sidra_epochs_current(&queue->timeline.epochs);
+}
+
+/*
+ * What changes. The epoch is read first and last: a reset in between would mix two of them. Only
+ * the driver changes it, so this is repeated once for each reset at most.
+ */
+static void sidra_queue_look(struct sidra_queue *queue, struct sidra_ioctl_queue_query *args)
+{
+	const struct sidra_timeline *timeline = &queue->timeline;
+	u64 start;
+
+	do {
+		args->epoch = sidra_queue_epoch(queue, &start);
+		args->run_state = sidra_timeline_run_state(timeline);
+		/* A reset that wakes waiters lets the timeline continue later */
+		args->timeline = max(sidra_timeline_value(timeline), start);
+		args->progress = le64_to_cpu(READ_ONCE(timeline->state->progress));
+		/* The index of a kernel queue is freed when it is destroyed. */
+		args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ?
+					  READ_ONCE(queue->reserved) :
+					  le64_to_cpu(READ_ONCE(*sidra_queue_index(queue)));
+		args->fault = (struct sidra_fault){};
+		if (args->run_state == SIDRA_QUEUE_FAULTED || args->run_state == SIDRA_QUEUE_LOST)
+			args->fault = timeline->state->fault;
+		/* Pairs with the barrier of sidra_queue_continue(), which clears the record */
+		smp_rmb();
+	} while (args->epoch != sidra_queue_epoch(queue, &start));
+}
+
 int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_queue_query *args = data;
@@ -513,19 +548,10 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	queue = sidra_queue_find(ctx, args->queue);
 	if (!queue)
 		return sidra_refuse(file, args->queue, -ENOENT);
-	args->run_state = sidra_timeline_run_state(&queue->timeline);
-	args->timeline = sidra_timeline_value(&queue->timeline);
-	args->epoch = sidra_epochs_current(&queue->timeline.epochs);
-	args->progress = le64_to_cpu(READ_ONCE(queue->timeline.state->progress));
+	sidra_queue_look(queue, args);
 	args->kind = queue->kind;
 	args->ring_log2 = queue->ring_log2;
 	args->priority = queue->priority;
 	args->queue_flags = queue->report_offset ? SIDRA_QUEUE_REPORTS : 0;
-	/* The index of a kernel queue is freed when it is destroyed. */
-	args->submitted = queue->kind == SIDRA_QUEUE_KERNEL ?
-				  READ_ONCE(queue->reserved) :
-				  le64_to_cpu(READ_ONCE(*sidra_queue_index(queue)));
-	if (sidra_timeline_stopped(&queue->timeline))
-		args->fault = queue->timeline.state->fault;
 	return 0;
 }

@@ -120,7 +120,7 @@ void sidra_queue_continue(struct sidra_queue *queue, u64 start)
 	struct sidra_queue_state *state = queue->timeline.state;
 
 	sidra_timeline_continue(&queue->timeline, start);
-	/* Who reads the record meanwhile looks again whether the queue is stopped */
+	/* Who reads the record meanwhile finds that the epoch has changed, and reads again */
 	smp_wmb();
 	memset(&state->fault, 0, sizeof(state->fault));
 	WRITE_ONCE(state->parked, 0);

@@ -240,5 +240,39 @@ TEST_F(ResetRace, AWaitForAnEpochThatBeginsIsNoMistake) {
     EXPECT_GT(passed, 0);
 }
 
+// Each epoch has one packet, which faults. So the epoch says where the timeline is.
+TEST_F(ResetRace, AQueryIsOfOneEpoch) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    const uint32_t first = queue.epoch();
+    std::atomic<bool> stop{false};
+    std::thread faults([&] {
+        const Crowd crowd;
+        for (int round = 0; round < rounds(100, 5000) && !HasFailure(); round++) {
+            crowd.gather(queue, 30);
+            EXPECT_EQ(queue.submit({packet(SIDRA_CMD_INVALID)}), 0);
+            EXPECT_TRUE(eventually([&] { return queue.run_state() == SIDRA_QUEUE_FAULTED; }));
+            EXPECT_EQ(queue.reset(), 0);
+        }
+        stop = true;
+    });
+    uint64_t faulted = 0;
+    while (!stop && !HasFailure()) {
+        sidra_ioctl_queue_query a{};
+        a.context = context.handle;
+        a.queue = queue.create.queue;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_QUERY, a), 0);
+        EXPECT_EQ(a.timeline, a.epoch - first);
+        EXPECT_LE(a.submitted - a.timeline, 1u);
+        EXPECT_EQ(a.run_state == SIDRA_QUEUE_FAULTED, a.fault.cause == SIDRA_FAULT_OPCODE) << a.fault.cause;
+        if (a.run_state != SIDRA_QUEUE_FAULTED) continue;
+        EXPECT_EQ(a.fault.sequence, a.timeline);
+        faulted++;
+    }
+    faults.join();
+    EXPECT_GT(faulted, 0u);
+}
+
 }  // namespace
 }  // namespace sidra::test
