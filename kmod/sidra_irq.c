@@ -145,7 +145,9 @@ static unsigned int sidra_irq_fire_due(struct sidra_timeline *timeline, u64 limi
 	return count ? FOUND : 0;
 }
 
-/* Repeats sidra_irq_fire_due() until nobody is due, and releases the lock in between. */
+/*
+ * Repeats sidra_irq_fire_due() until nobody is due, and releases the lock and the CPU in between.
+ */
 static void sidra_irq_fire_all(struct sidra_timeline *timeline, u64 limit)
 {
 	unsigned int found;
@@ -153,8 +155,9 @@ static void sidra_irq_fire_all(struct sidra_timeline *timeline, u64 limit)
 	do {
 		unsigned int budget = FIRE_MAX;
 
-		guard(spinlock_irqsave)(&timeline->vector->lock);
-		found = sidra_irq_fire_due(timeline, limit, &budget);
+		scoped_guard(spinlock_irqsave, &timeline->vector->lock)
+			found = sidra_irq_fire_due(timeline, limit, &budget);
+		cond_resched();
 	} while (found & LEFT);
 }
 

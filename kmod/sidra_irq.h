@@ -163,7 +163,7 @@ int sidra_timeline_check(struct sidra_timeline *timeline, u32 epoch, u64 value);
 void sidra_timeline_begin_epoch(struct sidra_timeline *timeline, u32 epoch, u64 retired);
 /*
  * Wakes all waiters of the former epoch, whose last packet is before @start, and lets the timeline
- * continue there. There may be many, so no lock should be held.
+ * continue there. There may be many, so no lock should be held. May sleep.
  */
 void sidra_timeline_continue(struct sidra_timeline *timeline, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
@@ -187,7 +187,7 @@ void sidra_timeline_attach(struct sidra_device *sdev, struct sidra_timeline *tim
 void sidra_timeline_detach(struct sidra_device *sdev, struct sidra_timeline *timeline);
 /*
  * The queue has stopped, or a new epoch has begun: wakes all waiters of a point that it will not
- * reach.
+ * reach. May sleep.
  */
 void sidra_timeline_wake(struct sidra_device *sdev, struct sidra_timeline *timeline);
 

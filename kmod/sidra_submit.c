@@ -487,6 +487,7 @@ static void sidra_submit_end_jobs(struct sidra_queue *queue, struct list_head *j
 		if (sidra_waiter_del(queue->sdev, &queue->timeline, &job->waiter))
 			dma_fence_put(&job->fence);
 		sidra_submit_drop_job(job);
+		cond_resched();		/* there may be 65,536 */
 	}
 }
 

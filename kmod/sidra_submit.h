@@ -15,7 +15,9 @@ struct sidra_uring_req;
 void sidra_submit_init(struct sidra_queue *queue);
 /* Ends all jobs with an error, and all work items. The chip no longer runs the queue. */
 void sidra_submit_fini(struct sidra_queue *queue);
-/* Signals the fences of all unfinished jobs: with this error, unless they have retired. */
+/*
+ * Signals the fences of all unfinished jobs: with this error, unless they have retired. May sleep.
+ */
 void sidra_submit_fail(struct sidra_queue *queue, int error);
 /* Whether a job has taken longer than it may. */
 bool sidra_submit_late(struct sidra_queue *queue);
