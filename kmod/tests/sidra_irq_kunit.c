@@ -3,6 +3,7 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 
+#include "../sidra_queue.h"
 #include "sidra_fake.h"
 
 #define SHOTS_MAX	64
@@ -381,6 +382,56 @@ static void irq_takes_by_value(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&timeline->reqs));
 }
 
+/* A command of io_uring, whose task never runs what completes it, so that it stays here. */
+struct command {
+	struct io_ring_ctx ring;
+	struct io_kiocb kiocb;
+};
+
+static struct sidra_uring_req *irq_new_req(struct kunit *test, u64 value)
+{
+	struct command *command = kunit_kzalloc(test, sizeof(*command), GFP_KERNEL);
+	struct sidra_uring_req *req;
+
+	KUNIT_ASSERT_NOT_NULL(test, command);
+	command->ring.flags = IORING_SETUP_DEFER_TASKRUN;
+	atomic_set(&command->ring.cq_wait_nr, -1);	/* nobody sleeps until it has completed */
+	command->kiocb.ctx = &command->ring;
+	req = &sidra_uring_pdu_of(io_kiocb_to_cmd(&command->kiocb, struct io_uring_cmd))->req;
+	req->value = value;
+	return req;
+}
+
+/* Somebody may submit while the waiters of the former epoch are woken: that is not dropped. */
+static void irq_end_of_an_epoch_is_no_end_of_the_next(struct kunit *test)
+{
+	/* Who completes requests looks at their queue */
+	struct sidra_queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_uring_req *dropped, *next;
+	struct sidra_timeline *timeline;
+	const u64 start = 5;
+
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	timeline = &queue->timeline;
+	irq_init_timeline(test, sdev, timeline, 3);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, irq_end_timer, timeline), 0);
+	timeline->state->timeline = cpu_to_le64(start - 1);
+	dropped = irq_new_req(test, start);
+	next = irq_new_req(test, start + 1);
+	KUNIT_EXPECT_TRUE(test, sidra_uring_req_add(sdev, timeline, dropped));
+	sidra_timeline_begin_epoch(timeline, EPOCH + 1, start - 1);
+	KUNIT_EXPECT_TRUE(test, sidra_uring_req_add(sdev, timeline, next));
+	sidra_timeline_continue(timeline, start);
+	KUNIT_EXPECT_EQ(test, dropped->result, -ECANCELED);
+	KUNIT_ASSERT_PTR_EQ(test, sidra_irq_first_req(timeline), next);
+	KUNIT_EXPECT_PTR_EQ(test, next->timeline, timeline);
+	timeline->state->timeline = cpu_to_le64(start + 1);
+	sidra_irq_queue_irq(0, &sdev->vectors[1]);
+	KUNIT_EXPECT_NULL(test, sidra_irq_first_req(timeline));
+	KUNIT_EXPECT_EQ(test, next->result, 0);
+}
+
 struct impatient {
 	struct sidra_waiter waiter;
 	struct sidra_timeline *timeline;
@@ -485,6 +536,7 @@ static struct kunit_case irq_cases[] = { KUNIT_CASE(irq_fires_in_order),
 					 KUNIT_CASE(irq_queues_share_a_batch),
 					 KUNIT_CASE(irq_deletes_without_a_walk),
 					 KUNIT_CASE(irq_takes_by_value),
+					 KUNIT_CASE(irq_end_of_an_epoch_is_no_end_of_the_next),
 					 KUNIT_CASE(irq_timer_starts_while_it_ends),
 					 KUNIT_CASE(irq_fire_and_delete_exclude_each_other),
 					 {} };
