@@ -40,7 +40,16 @@ struct ModelVariant {
     // The calls of the chip before, between and behind the functions of the host; empty: not made yet.
     std::vector<sidra_graph*> graphs;
     std::shared_ptr<HostSteps> host;  // made with the graphs
-    Point last;                       // end of the last run
+    // Of each queue the end of its latest run, as long as that may be under way; the latest one last. That one alone
+    // does not stand for the others: a reset drops a run together with its wait for them.
+    std::vector<Point> ends;
+
+    void add_end(Point end) {
+        std::erase_if(ends, [&](const Point& former) {
+            return former.queue == end.queue || former.state() != Point::State::kPending;
+        });
+        ends.push_back(std::move(end));
+    }
 };
 
 }  // namespace sidra

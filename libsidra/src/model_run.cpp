@@ -112,13 +112,18 @@ sidra_status launch(const char* call, sidra_stream* stream, sidra_model* model, 
     ModelVariant& variant = *model->variants[number];
     SIDRA_TRY(check_deployed(call, model));
     SIDRA_TRY(make_graphs(call, model, number));
-    SIDRA_TRY(wait_if_pending(call, stream, variant.last));  // a run that has failed is over
+    variant.ends.reserve(variant.ends.size() + 1);  // what was queued is noted without fail
+    for (const Point& end : variant.ends)           // a run that has failed is over
+        SIDRA_TRY(wait_if_pending(call, stream, end));
     for (size_t i = 0; i < variant.graphs.size(); ++i) {
-        // If what follows cannot be queued, what was queued before it continues, with the functions of the host.
-        if (i != 0) SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1, latest, &variant.last));
         Point point;
+        if (i != 0) {
+            // If what follows cannot be queued, what was queued before it continues, with the functions of the host.
+            SIDRA_TRY(HostSteps::queue(call, stream, variant.host, i - 1, latest, &point));
+            variant.add_end(std::move(point));
+        }
         SIDRA_TRY(launch_graph(call, stream, variant.graphs[i], latest, &point));
-        variant.last = std::move(point);
+        variant.add_end(std::move(point));
     }
     return SIDRA_OK;
 }
@@ -265,19 +270,20 @@ sidra_status sidra_model_run(sidra_stream* stream, sidra_model* model, uint32_t 
         SIDRA_TRY(check_waiting(call, *model, variant));
         Turn turn(model->variants[variant].get());
         SIDRA_TRY(turn.begin(call, model, variant, ModelVariant::Use::kRunning, deadline));
-        const Point& last = model->variants[variant]->last;
+        const std::vector<Point>& ends = model->variants[variant]->ends;
         void* memory = nullptr;
         SIDRA_TRY(sidra_buffer_map(model->variants[variant]->work, &memory));
         submit_batch(stream);  // the run before this one may be in it
         const KeptError before;
-        if (last.queue && wait_for(call, last, deadline) == SIDRA_ERROR_TIMEOUT) return SIDRA_ERROR_TIMEOUT;
+        for (const Point& end : ends)
+            if (wait_for(call, end, deadline) == SIDRA_ERROR_TIMEOUT) return SIDRA_ERROR_TIMEOUT;
         before.restore();  // a run that has failed is over, too
         const format::Variant& manifest = *model->file.manifest().variants()->Get(variant);
         copy_in(*manifest.inputs(), inputs, static_cast<std::byte*>(memory));
         if (const sidra_status status = launch(call, stream, model, variant, deadline); status != SIDRA_OK)
             return fail_run(call, *model, stream, status);
         submit_batch(stream);
-        if (const sidra_status status = wait_for(call, last, deadline); status != SIDRA_OK)
+        if (const sidra_status status = wait_for(call, ends.back(), deadline); status != SIDRA_OK)
             return fail_run(call, *model, stream, status);
         copy_out(*manifest.outputs(), static_cast<const std::byte*>(memory), outputs);
         reap(stream);

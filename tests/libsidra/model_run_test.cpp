@@ -261,6 +261,23 @@ TEST_F(ModelStreams, ADeadlinePassesAndTheRunContinues) {
     EXPECT_EQ(2, number);
 }
 
+TEST_F(ModelStreams, AResetOfOneThatWaitsForAnotherEndsNoWait) {
+    sidra_model* model = load(counter().file());
+    const auto count = memory<int32_t>(model, 0, 0, 1);
+    block(stream);
+    ASSERT_OK(sidra_model_run_async(stream, model, 0));
+    ASSERT_OK(sidra_model_run_async(second, model, 0));
+    ASSERT_OK(sidra_stream_reset(second));  // drops the run, and the wait before it
+    EXPECT_FAILS(SIDRA_ERROR_TIMEOUT,
+                 sidra_model_run(second, model, 0, nullptr, nullptr, sidra_deadline_after_ns(5'000'000)));
+    ASSERT_OK(sidra_model_run_async(second, model, 0));
+    EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_stream_synchronize(second, sidra_deadline_after_ns(5'000'000)));
+    EXPECT_EQ(0, count[0]);
+    unblock();
+    EXPECT_OK(sidra_model_run(second, model, 0, nullptr, nullptr, soon()));
+    EXPECT_EQ(3, count[0]);
+}
+
 TEST_F(ModelStreams, BatchesAndRecordings) {
     sidra_model* model = load(counter().file());
     const auto count = memory<int32_t>(model, 0, 0, 1);
