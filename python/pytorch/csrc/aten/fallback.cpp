@@ -97,6 +97,7 @@ class Call {
         const size_t count = schema_.arguments().size();
         const size_t begin = stack_->size() - count;
         originals_.assign(stack_->begin() + static_cast<std::ptrdiff_t>(begin), stack_->end());
+        writes_statistics_ = writes_statistics();
         find_device();
         if (device_ < 0) device_ = current_device();
         const DeviceScope scope(c10::Device(c10::DeviceType::PrivateUse1, device_));
@@ -181,8 +182,15 @@ class Call {
         return pair.alias;
     }
 
-    static bool is_written(const c10::Argument& argument) {
-        return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    bool is_written(const c10::Argument& argument) const {
+        return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) ||
+               (writes_statistics_ && (argument.name() == "running_mean" || argument.name() == "running_var"));
+    }
+    // In training it writes them, of which its schema says nothing.
+    bool writes_statistics() const {
+        if (schema_.name() != "aten::native_batch_norm") return false;
+        const std::optional<int> training = schema_.argumentIndexWithName("training");
+        return training && originals_[static_cast<size_t>(*training)].toBool();
     }
 
     c10::IValue on_cpu(const c10::IValue& value, const c10::Argument& argument) {
@@ -278,6 +286,7 @@ class Call {
     const c10::FunctionSchema& schema_;
     torch::jit::Stack* stack_;
     std::vector<c10::IValue> originals_;
+    bool writes_statistics_ = false;
     std::vector<Pair> pairs_;
     std::unordered_map<c10::TensorImpl*, size_t> numbers_;          // of the pair of a tensor
     std::unordered_map<c10::StorageImpl*, c10::Storage> storages_;  // of the aliases
