@@ -195,6 +195,22 @@ def test_bad_input_is_named(layer, call, error, text):
     assert torch.sidra.get_layout(layer) == {"": None}
 
 
+@torch.no_grad()
+def test_a_code_that_the_encoding_lacks():
+    weight, scale, x = torch.ones(8, 16, dtype=torch.int8, device="sidra"), torch.ones(8, device="sidra"), torch.ones(2, 16, device="sidra")
+    products = lambda: torch.ops.sidra.quantised_linear(x, weight, scale).cpu().unique().tolist()
+    torch.sidra.set_layout(weight.t(), encoding="differential")
+    assert products() == [16]
+    weight.fill_(-128)  # from now on it is computed by the CPU
+    for _ in range(3):
+        assert products() == [-16 * 128]
+    assert torch.sidra.get_layout(weight) is None
+    torch.sidra.set_layout(weight.t(), encoding="offset")
+    with pytest.raises(RuntimeError, match='code -128, which the encoding "differential" cannot represent; "offset" can'):
+        torch.sidra.set_layout(weight.t(), encoding="differential")
+    assert torch.sidra.get_layout(weight).encoding == "offset" and products() == [-16 * 128]
+
+
 def test_weights_of_the_package():
     device = sidra.Device(private=True)
     values = numpy.arange(-10, 10, dtype=numpy.int8).repeat(70).reshape(1400, 1)

@@ -21,6 +21,10 @@ def programs():
     return sum(row["programs"] for row in torch.sidra.residency())
 
 
+def fallbacks():
+    return sum(row["calls"] for row in torch.sidra.fallbacks())
+
+
 def rows_of(weight):
     """The residency of one weight."""
     return [row for row in torch.sidra.residency() if (row["inputs"], row["outputs"]) == (weight.shape[1], weight.shape[0])]
@@ -153,6 +157,46 @@ def test_linear_and_addmm_share_crossbars():
         torch.addmm(bias, x, model.weight.t())
         x @ model.weight.t()
     assert programs() == before + 1
+
+
+@torch.no_grad()
+def test_a_report_of_programming_is_about_its_model():
+    first, second = (torch.nn.Linear(300, 20).to("sidra") for _ in range(2))
+    one, other, again = torch.sidra.program(first), torch.sidra.program(second), torch.sidra.program(first)
+    assert one.crossbars == other.crossbars == again.crossbars == 2
+    assert one.seconds == other.seconds == again.seconds > 0 and one.joules == other.joules == again.joules > 0
+
+
+@torch.no_grad()
+def test_a_programming_that_fails_leaves_no_former_content():
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    torch.sidra.program(model)
+    assert near(model(x), model.weight, x)
+    table, place, busy = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra"), torch.randn(1000, 1000, device="sidra")
+    torch.sidra.synchronize()
+    with torch.sidra.Stream(), torch.sidra.matmul_mode("digital"):
+        torch.mm(busy, busy)  # so that the fault comes when all is queued
+        model.weight.neg_()
+        table.gather(1, place)
+        with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
+            torch.sidra.program(model)
+    assert near(model(x), model.weight, x)
+    assert torch.sidra.program(model).resident
+    assert near(model(x), model.weight, x)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("images", [lambda: torch.randn(4, 3, 5, 5).bfloat16(), lambda: torch.randn(2, 3, 2, 4, 4)], ids=["bfloat16", "volumes"])
+def test_statistics_that_the_cpu_computes_are_written(images):
+    x = images().to("sidra")
+    norm = (torch.nn.BatchNorm2d if x.dim() == 4 else torch.nn.BatchNorm3d)(3).to("sidra", x.dtype)
+    for training in (True, False):
+        norm.train(training)
+        calls, before = fallbacks(), [torch.ops.sidra.generation(each) for each in (norm.running_mean, norm.running_var)]
+        norm(x)
+        assert fallbacks() > calls  # what is tested
+        assert all((torch.ops.sidra.generation(each) > then) == training for each, then in zip((norm.running_mean, norm.running_var), before, strict=True))
 
 
 @torch.no_grad()

@@ -111,6 +111,12 @@ LayoutTuple layout(const at::Tensor& matrix) {
             {found->crossbars.begin(), found->crossbars.end()}};
 }
 
+// Seconds and joules.
+std::tuple<double, double> programming_cost_of(const at::Tensor& matrix) {
+    const ProgrammingCost cost = programming_cost(matrix);
+    return {static_cast<double>(cost.device_ps) / 1e12, static_cast<double>(cost.energy_pj) / 1e12};
+}
+
 // encoding: as layout() gives it; "": any.
 void set_tensor_layout(const at::Tensor& matrix, const std::string& encoding, at::IntArrayRef crossbars, bool pin) {
     const std::vector<uint32_t> numbers(crossbars.begin(), crossbars.end());
@@ -150,6 +156,7 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) {
     m.def("set_rng_state(int device, Tensor state) -> ()", set_rng_state);
     m.def("program(Tensor matrix) -> str", program_tensor);
     m.def("layout(Tensor matrix) -> (str, int[], int[], int[])", layout);
+    m.def("programming_cost(Tensor matrix) -> (float, float)", programming_cost_of);
     m.def("set_layout(Tensor matrix, str encoding, int[] crossbars, bool pin) -> ()", set_tensor_layout);
     m.def("release(Tensor matrix) -> ()", [](const at::Tensor& matrix) { release(matrix); });
 }

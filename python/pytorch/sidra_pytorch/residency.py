@@ -18,7 +18,8 @@ from ._index import index_of as _index
 
 @dataclasses.dataclass
 class Programmed:
-    """What torch.sidra.program() did: the names of the layers on crossbars, and of those that stay digital with the reason."""
+    """What torch.sidra.program() did: the names of the layers on crossbars, and of those that stay digital with the reason. The crossbars are those of the
+    former; seconds and joules are what a chip needs to program them, also if that was done before."""
 
     resident: list[str]
     digital: dict[str, str]
@@ -79,13 +80,15 @@ def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any
             done.resident.append(name)
         if progress is not None:
             progress(number + 1, len(matrices))
-    if matrices:
-        device = matrices[0][1].device
-        _C.synchronize(device.index)
-        rows = [row for row in residency(device) if row["resident"]]
-        done.crossbars = sum(row["crossbars"] for row in rows)
-        done.seconds = sum(row["program_seconds"] for row in rows)
-        done.joules = sum(row["program_joules"] for row in rows)
+    for index in {matrix.device.index for _, matrix in matrices}:
+        _C.synchronize(index)
+    for name, matrix in matrices:
+        if name in done.digital:
+            continue
+        seconds, joules = torch.ops.sidra.programming_cost(matrix.detach())
+        done.crossbars += len(torch.ops.sidra.layout(matrix.detach())[3])
+        done.seconds += seconds
+        done.joules += joules
     return done
 
 

@@ -64,6 +64,7 @@ struct Owned final : Resident {
     sidra_event* programmed = nullptr;  // the end of the programming
     bool ready = false;                 // that is reached
     std::vector<c10::StreamId> users;   // streams that program it or compute with it
+    std::vector<c10::StreamId> behind;  // those that queue behind the programming, until it is ready
 };
 
 // Where and how a matrix shall lie.
@@ -109,6 +110,7 @@ void drop_failed(Table& table) {
         if (!entry.owned || entry.owned->ready) continue;
         const sidra_status status = sidra_event_query(entry.owned->programmed);
         entry.owned->ready = status == SIDRA_OK;
+        entry.owned->behind.clear();  // a reset has dropped what one of them waited by
         if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) vacate(table, entry);
     }
 }
@@ -145,15 +147,22 @@ bool quantise(const at::Tensor& matrix, Owned& owned, std::vector<int8_t>& codes
     return quantise_columns(matrix, codes, {static_cast<float*>(tables) + n, n}, {static_cast<int32_t*>(tables), n});
 }
 
+bool has_code_minus_128(const at::Tensor& matrix) {
+    if (matrix.scalar_type() != at::kChar) return false;
+    synchronize_current_stream(matrix.device().index());
+    return cpu_alias(matrix).eq(-128).any().item<bool>();
+}
+
 // The calling thread's stream has queued the programming; others wait for its end.
 void record_programming(Owned& owned) {
     owned.users = {current_stream_id(owned.index)};
+    owned.behind = owned.users;
     owned.ready = false;
     check(sidra_event_record(owned.programmed, current_stream(owned.index)));
 }
 
-// Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`). Throws if the
-// crossbars that were wished for cannot be had.
+// Queues the programming. Null: the matrix has a value that is not finite or that the encoding cannot represent, or
+// there is no room (`full`). Throws if the crossbars that were wished for cannot be had.
 std::shared_ptr<Owned> make(const at::Tensor& matrix, const Wish& wish, bool* full) {
     const c10::DeviceIndex index = matrix.device().index();
     synchronize_current_stream(index);
@@ -181,6 +190,8 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, const Wish& wish, bool* fu
         *full = true;
         return nullptr;
     }
+    // A code that the encoding lacks came with a write behind set_layout(), which checks that.
+    if (wish.crossbars.empty() && status == SIDRA_ERROR_NOT_REPRESENTABLE) return nullptr;
     check(status);
     check(sidra_event_create(device(index).context(), SIDRA_EVENT_DEFAULT, &owned->programmed));
     check(sidra_weights_program_async(OnStream(index, kProgram), owned->weights));
@@ -256,7 +267,14 @@ void count_programming(Table& table, Entry& entry, const at::Tensor& matrix) {
 void program_entry(Table& table, const Key& key, Entry& entry, const at::Tensor& matrix, uint64_t generation) {
     entry.generation = generation;
     entry.full.reset();
-    if (!renew(entry.owned, matrix)) {
+    bool renewed = false;
+    try {
+        renewed = renew(entry.owned, matrix);
+    } catch (...) {  // the cells have the former content, or a part of the new one
+        vacate(table, entry);
+        throw;
+    }
+    if (!renewed) {
         vacate(table, entry);
         const uint64_t vacated = table.vacated;
         const bool fits = could_fit(table, &entry, key, entry.encoding, matrix.device().index());
@@ -293,13 +311,32 @@ bool lies_so(const Resident& resident, const Wish& wish) {
     return wish.crossbars.empty() || std::ranges::equal(crossbars_of(resident), wish.crossbars);
 }
 
+// What `ask` says of a matrix on crossbars; none: it is not there with its present content.
+template <typename F>
+auto of_resident(const at::Tensor& matrix, F&& ask) -> std::optional<decltype(ask(std::declval<const Owned&>()))> {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    if (!key) return std::nullopt;
+    Table& table = table_of(matrix.device().index());
+    const auto guard = hold(table);
+    const auto found = table.entries.find(*key);
+    if (found == table.entries.end() || !found->second.owned ||
+        found->second.generation != block->generation.load(std::memory_order_relaxed))
+        return std::nullopt;
+    return ask(*found->second.owned);
+}
+
 // The calling thread's stream computes with the cells from now on, and not before another one has programmed them.
 void use(Owned& owned) {
     const c10::StreamId stream = current_stream_id(owned.index);
-    if (std::find(owned.users.begin(), owned.users.end(), stream) == owned.users.end()) {
-        if (!owned.ready) check(sidra_stream_wait_event(OnStream(owned.index, "sidra::wait"), owned.programmed));
-        owned.users.push_back(stream);
+    const auto has = [&](const std::vector<c10::StreamId>& streams) {
+        return std::find(streams.begin(), streams.end(), stream) != streams.end();
+    };
+    if (!owned.ready && !has(owned.behind)) {
+        check(sidra_stream_wait_event(OnStream(owned.index, "sidra::wait"), owned.programmed));
+        owned.behind.push_back(stream);
     }
+    if (!has(owned.users)) owned.users.push_back(stream);
 }
 
 }  // namespace
@@ -383,17 +420,18 @@ bool program(const at::Tensor& matrix, std::string* why) {
 }
 
 std::optional<Layout> layout_of(const at::Tensor& matrix) {
-    Block* block = nullptr;
-    const std::optional<Key> key = key_of(matrix, &block);
-    if (!key) return std::nullopt;
-    Table& table = table_of(matrix.device().index());
-    const auto guard = hold(table);
-    const auto found = table.entries.find(*key);
-    if (found == table.entries.end() || !found->second.owned ||
-        found->second.generation != block->generation.load(std::memory_order_relaxed))
-        return std::nullopt;
-    const sidra_weights_info info = info_of(*found->second.owned);
-    return Layout{info.k, info.n, info.encoding, info.tile_rows, info.tile_cols, crossbars_of(*found->second.owned)};
+    return of_resident(matrix, [](const Owned& owned) {
+        const sidra_weights_info info = info_of(owned);
+        return Layout{info.k, info.n, info.encoding, info.tile_rows, info.tile_cols, crossbars_of(owned)};
+    });
+}
+
+ProgrammingCost programming_cost(const at::Tensor& matrix) {
+    const auto cost = of_resident(matrix, [](const Owned& owned) {
+        const sidra_weights_info info = info_of(owned);
+        return ProgrammingCost{info.program_device_ps, info.program_energy_pj};
+    });
+    return cost.value_or(ProgrammingCost{});
 }
 
 void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::span<const uint32_t> crossbars,
@@ -417,6 +455,8 @@ void set_layout(const at::Tensor& matrix, sidra_weights_encoding encoding, std::
             const sidra_weights_encoding wanted = wish.encoding != SIDRA_WEIGHTS_AUTO ? wish.encoding : entry.encoding;
             TORCH_CHECK(could_fit(table, &entry, *key, wanted, matrix.device().index()),
                         "it needs more crossbars than the device has beside pinned matrices and compiled models");
+            TORCH_CHECK(wanted != SIDRA_WEIGHTS_DIFFERENTIAL || !has_code_minus_128(matrix),
+                        "it has the code -128, which the encoding \"differential\" cannot represent; \"offset\" can");
             entry.encoding = wanted;
             if (entry.owned && !lies_so(*entry.owned, wish)) vacate(table, entry);
             program_entry(table, *key, entry, matrix, generation);

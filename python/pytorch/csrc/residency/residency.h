@@ -54,6 +54,11 @@ struct Layout {
 };
 // None: it is not on crossbars with its present content.
 std::optional<Layout> layout_of(const at::Tensor& matrix);
+struct ProgrammingCost {
+    uint64_t device_ps, energy_pj;
+};
+// What it took to program it, by the cost model, when that is done; zeros if it is not on crossbars.
+ProgrammingCost programming_cost(const at::Tensor& matrix);
 // For torch.sidra.set_layout(): programs the matrix with this encoding (AUTO: as it is, or was) on these crossbars
 // (none: the driver chooses), if it does not lie so already. The encoding holds for later programmings, too. Throws if
 // that is not possible; where the crossbars were given, the matrix then stays as it was.
