@@ -101,6 +101,31 @@ def test_a_stream_that_waits_for_a_region(lookup):
     assert torch.equal(compiled(good).cpu(), right)
 
 
+def test_a_reset_drops_a_run_with_its_wait_for_another_stream():
+    network = nn.Sequential(*(nn.Linear(256, 256) for _ in range(4))).eval().requires_grad_(False).to("sidra")
+    compiled, (x, other) = torch.compile(network, backend="sidra"), torch.randn(2, 64, 256, device="sidra")
+    expected, busy = compiled(x).cpu(), torch.randn(1000, 1000, device="sidra")
+    table, place = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra")
+    first, second = torch.sidra.Stream(), torch.sidra.Stream()
+    torch.sidra.synchronize()
+    with first, torch.sidra.matmul_mode("digital"):
+        for _ in range(40):
+            torch.mm(busy, busy)
+    with first:
+        results = [compiled(x) for _ in range(20)]
+    with second:
+        with torch.sidra.matmul_mode("digital"):
+            torch.mm(busy, busy)  # so that the fault comes when the run is queued
+        table.gather(1, place)
+        compiled(other)
+        failure(second.synchronize)
+        assert not first.query()
+        while not first.query():
+            compiled(other)
+    torch.sidra.synchronize()
+    assert all(torch.equal(result.cpu(), expected) for result in results)
+
+
 LOSS = """
 import re, sidra, torch
 from sidra_pytorch import _C

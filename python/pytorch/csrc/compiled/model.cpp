@@ -48,24 +48,39 @@ bool Contents::are_current() const {
     return std::all_of(tensors_.begin(), tensors_.end(), [](const Constant& tensor) { return tensor.is_current(); });
 }
 
-// Runs use one memory, so a stream waits for what another one has queued with it, also if that has failed half way.
-// What was dropped or lost is over. The lock is held.
+// Runs use one memory, so a stream waits for what the others have queued with it, also if that has failed half way. The
+// latest run does not stand for those before it: a reset drops a run together with its wait for them. The lock is held.
 class Model::Turn {
    public:
-    explicit Turn(Model& model) : model_(model) {
-        sidra_stream* const stream = current_stream(model.index_);
-        if (model.used_by_ != nullptr && model.used_by_ != stream &&
-            sidra_event_query(model.last_) == SIDRA_ERROR_NOT_READY)
-            check(sidra_stream_wait_event(OnStream(model.index_, "sidra::wait"), model.last_));
-        model.used_by_ = stream;
+    explicit Turn(Model& model) : user_(model.user_of(current_stream(model.index_))) {
+        for (const User& other : model.users_)
+            if (other.stream != user_.stream) wait_for(model.index_, other.end);
     }
-    ~Turn() { static_cast<void>(sidra_event_record(model_.last_, model_.used_by_)); }
+    ~Turn() { static_cast<void>(sidra_event_record(user_.end, user_.stream)); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
+    const User& user() const { return user_; }
+
    private:
-    Model& model_;
+    // What was dropped or lost is over, also if that happens meanwhile.
+    static void wait_for(c10::DeviceIndex index, sidra_event* end) {
+        const auto queue = [&] { return sidra_stream_wait_event(OnStream(index, "sidra::wait"), end); };
+        const auto is_over = [&] { return sidra_event_query(end) != SIDRA_ERROR_NOT_READY; };
+        if (is_over() || queue() == SIDRA_OK || is_over()) return;
+        check(queue());  // the stream itself cannot wait: raises why not
+    }
+
+    const User user_;
 };
+
+Model::User Model::user_of(sidra_stream* stream) {
+    const auto found = std::ranges::find(users_, stream, &User::stream);
+    if (found != users_.end()) return *found;
+    User made{stream, nullptr};
+    check(sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &made.end));
+    return users_.emplace_back(made);
+}
 
 Model::Model(int index, const std::string& path, const std::string& region, std::shared_ptr<const Contents> constants,
              const std::vector<std::shared_ptr<Model>>& others)
@@ -74,24 +89,21 @@ Model::Model(int index, const std::string& path, const std::string& region, std:
     sidra_status status = SIDRA_OK;
     for (const std::shared_ptr<Model>& other : others)
         if (status == SIDRA_OK) status = sidra_model_share_matrices(model_, other->model_, nullptr);
-    // Of an event that was never recorded, nobody waits.
-    if (status == SIDRA_OK) status = sidra_event_create(device(index_).context(), SIDRA_EVENT_DEFAULT, &last_);
     if (status == SIDRA_OK && describe()) {
-        named_ = std::make_unique<NamedModel>(index_, region, model_, last_);
+        named_ = std::make_unique<NamedModel>(index_, region, model_);
         return;
     }
     static_cast<void>(sidra_model_destroy(model_));
-    static_cast<void>(sidra_event_destroy(last_));
     if (status != SIDRA_OK) fail(status);
     TORCH_CHECK_NOT_IMPLEMENTED(false, "PyTorch has no type for an input or output of the compiled model");
 }
 
 Model::~Model() {
-    static_cast<void>(sidra_event_synchronize(last_, SIDRA_NEVER));
+    for (const User& user : users_) static_cast<void>(sidra_event_synchronize(user.end, SIDRA_NEVER));
     named_.reset();
     static_cast<void>(sidra_model_destroy(model_));
     residency_region_ended(index_);
-    static_cast<void>(sidra_event_destroy(last_));
+    for (const User& user : users_) static_cast<void>(sidra_event_destroy(user.end));
 }
 
 void Model::deploy() {
@@ -117,7 +129,7 @@ std::vector<at::Tensor> Model::run(const std::vector<at::Tensor>& inputs) {
     const std::lock_guard guard(lock_);
     const Turn turn(*this);
     if (!programmed_) queue_programming();
-    named_->set_stream(used_by_);
+    named_->set_run(turn.user().stream, turn.user().end);
     sidra_buffer* buffer = nullptr;
     check(sidra_model_get_buffer(model_, 0, &buffer));
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -46,7 +46,7 @@ class Model {
     // once more.
     Model(int index, const std::string& path, const std::string& region, std::shared_ptr<const Contents> constants,
           const std::vector<std::shared_ptr<Model>>& others);
-    // Waits for its last run, which would fault the stream otherwise.
+    // Waits for its runs, which would fault their streams otherwise.
     ~Model();
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
@@ -68,8 +68,14 @@ class Model {
         std::vector<int64_t> shape;
         size_t offset, bytes;
     };
+    // A stream that has run it, and the end of its latest run.
+    struct User {
+        sidra_stream* stream;
+        sidra_event* end;
+    };
     class Turn;
 
+    User user_of(sidra_stream* stream);
     bool describe();
     void queue_programming();
 
@@ -78,8 +84,7 @@ class Model {
     std::vector<Place> inputs_, outputs_;
     sidra_model* model_ = nullptr;
     std::mutex lock_;
-    sidra_event* last_ = nullptr;      // behind the latest run
-    sidra_stream* used_by_ = nullptr;  // for it
+    std::vector<User> users_;
     bool programmed_ = false;
     std::unique_ptr<NamedModel> named_;
 };

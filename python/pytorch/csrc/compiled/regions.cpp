@@ -30,8 +30,8 @@ std::string line_of(const std::string& region, sidra_model* model, sidra_stream*
 
 }  // namespace
 
-NamedModel::NamedModel(c10::DeviceIndex index, std::string region, sidra_model* model, sidra_event* last)
-    : index_(index), region_(std::move(region)), model_(model), last_(last) {
+NamedModel::NamedModel(c10::DeviceIndex index, std::string region, sidra_model* model)
+    : index_(index), region_(std::move(region)), model_(model) {
     const std::lock_guard guard(table().lock);
     table().models.push_back(this);
 }
@@ -63,8 +63,8 @@ std::string lost_regions() {
     const std::lock_guard guard(table().lock);
     std::set<std::string> names;
     for (const NamedModel* model : table().models) {
-        if (model->stream_.load(std::memory_order_relaxed) == nullptr) continue;
-        const sidra_status status = sidra_event_query(model->last_);
+        if (model->stream_.load(std::memory_order_acquire) == nullptr) continue;
+        const sidra_status status = sidra_event_query(model->end_.load(std::memory_order_relaxed));
         if (status == SIDRA_ERROR_CONTEXT_LOST || status == SIDRA_ERROR_DEVICE_LOST) names.insert(model->region_);
     }
     return names.empty() ? "" : "\nLost runs: " + c10::Join("; ", names) + ".";

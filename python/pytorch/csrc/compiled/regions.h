@@ -15,15 +15,17 @@ namespace sidra::pytorch {
 // The region of a model, for errors that are raised while this exists.
 class NamedModel {
    public:
-    // last: behind the latest run of the model.
-    NamedModel(c10::DeviceIndex index, std::string region, sidra_model* model, sidra_event* last);
+    NamedModel(c10::DeviceIndex index, std::string region, sidra_model* model);
     ~NamedModel();
     NamedModel(const NamedModel&) = delete;
     NamedModel& operator=(const NamedModel&) = delete;
 
     const std::string& region() const { return region_; }
-    // A run is about to be queued.
-    void set_stream(sidra_stream* stream) { stream_.store(stream, std::memory_order_relaxed); }
+    // A run is about to be queued, with an event behind it, which must live as long as the model.
+    void set_run(sidra_stream* stream, sidra_event* end) {
+        end_.store(end, std::memory_order_relaxed);
+        stream_.store(stream, std::memory_order_release);
+    }
 
    private:
     friend std::string region_at_fault(c10::DeviceIndex index, sidra_stream* stream);
@@ -34,8 +36,9 @@ class NamedModel {
     const c10::DeviceIndex index_;
     const std::string region_;
     sidra_model* const model_;
-    sidra_event* const last_;
-    std::atomic<sidra_stream*> stream_{nullptr};  // of the latest run since the last recovery of the device; null: none
+    // Of the latest run since the last recovery of the device; null: none.
+    std::atomic<sidra_stream*> stream_{nullptr};
+    std::atomic<sidra_event*> end_{nullptr};
 };
 
 // The region and the operator at which a stream has stopped, as a line for an error; "": it was something else. To be
