@@ -31,11 +31,12 @@ class OnStream {
     OnStream(c10::DeviceIndex index, const char* name, uint64_t bytes = 0)
         : OnStream(index, current_stream_id(index), name, bytes) {}
     OnStream(c10::DeviceIndex index, c10::StreamId id, const char* name, uint64_t bytes = 0)
-        : stream_(device(index).stream(id)) {
+        : device_(device(index)), id_(id), stream_(device_.stream(id)), resets_(device_.resets(id)) {
         if (profile_runs[static_cast<size_t>(index)].load(std::memory_order_relaxed)) [[unlikely]]
             begin(index, id, name, bytes);
     }
     ~OnStream() {
+        device_.note_queued(id_, resets_);
         if (lane_ != nullptr) [[unlikely]]
             end();
     }
@@ -49,7 +50,10 @@ class OnStream {
     void begin(c10::DeviceIndex index, c10::StreamId id, const char* name, uint64_t bytes);
     void end();
 
+    const Device& device_;
+    const c10::StreamId id_;
     sidra_stream* const stream_;
+    const uint32_t resets_;
     Lane* lane_ = nullptr;
 };
 

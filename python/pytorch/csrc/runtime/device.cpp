@@ -4,6 +4,10 @@
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
+#include <exception>
+#include <string_view>
+#include <utility>
+
 #include "compiled/regions.h"
 #include "profiler/profile.h"
 #include "residency/residency.h"
@@ -17,6 +21,10 @@ struct Current {
     std::array<c10::StreamId, kDevicesMax> streams{};
 };
 thread_local Current current;
+
+constexpr std::string_view kDropped =
+    "it has met a fault and was reset when another thread was told, or its device was recovered; results of what this "
+    "thread had queued there are lost";
 
 // Not destroyed at the end of the process: tensors may end later. libsidra's embedded chips end with the process.
 struct Table {
@@ -61,6 +69,48 @@ sidra_stream* Device::stream(c10::StreamId id) const {
                                : nullptr;
     TORCH_CHECK(handle != nullptr, "sidra:", static_cast<int>(index_), " has no stream ", id);
     return handle;
+}
+
+// Devices that the thread has not used have no list.
+std::vector<Device::Queued>& Device::queued_by_thread(c10::DeviceIndex index) noexcept {
+    static thread_local std::array<std::vector<Queued>, kDevicesMax> all;
+    return all[static_cast<size_t>(index)];
+}
+
+bool Device::was_dropped(c10::StreamId id, const Queued& queued) const noexcept {
+    const uint32_t since = resets(id) - queued.resets;
+    return since > 1 ||
+           (since == 1 && resets_[static_cast<size_t>(id)].retired.load(std::memory_order_relaxed) < queued.end);
+}
+
+void Device::note_queued(c10::StreamId id, uint32_t before) const noexcept {
+    if (resets(id) != before && std::uncaught_exceptions() != 0)
+        return;  // it was refused, and the thread is being told
+    std::vector<Queued>& list = queued_by_thread(index_);
+    if (list.empty()) [[unlikely]]
+        list.resize(kStreamsMax);
+    Queued& queued = list[static_cast<size_t>(id)];
+    if (queued.any) queued.dropped |= was_dropped(id, queued);
+    queued.any = true;
+    queued.resets = before;
+    static_cast<void>(sidra_stream_timeline(stream(id), &queued.end, nullptr));
+}
+
+bool Device::forget_queued(c10::StreamId id) const noexcept {
+    std::vector<Queued>& list = queued_by_thread(index_);
+    if (list.empty()) return false;
+    const Queued queued = std::exchange(list[static_cast<size_t>(id)], Queued{});
+    return queued.dropped || (queued.any && was_dropped(id, queued));
+}
+
+// The stream's work is about to be dropped, and the calling thread told by an exception.
+void Device::note_reset(c10::StreamId id) const {
+    Resets& resets = resets_[static_cast<size_t>(id)];
+    uint64_t retired = 0;
+    static_cast<void>(sidra_stream_timeline(stream(id), nullptr, &retired));
+    resets.retired.store(retired, std::memory_order_relaxed);
+    resets.count.fetch_add(1, std::memory_order_release);
+    static_cast<void>(forget_queued(id));
 }
 
 // The lock is held, but in the constructor.
@@ -110,6 +160,7 @@ bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
     auto fault = SIDRA_INIT(sidra_fault_info);
     if (sidra_stream_fault(stream(id), &fault) != SIDRA_OK || fault.cause == 0) return false;
     *text += fault.text + region_at_fault(index_, stream(id));
+    note_reset(id);
     if (sidra_stream_reset(stream(id)) != SIDRA_OK) return false;
     residency_drop_failed(index_);
     return true;
@@ -127,13 +178,17 @@ void Device::synchronize() const {
             faults.push_back(std::move(text));
             continue;
         }
+        const bool dropped = forget_queued(static_cast<c10::StreamId>(id));
         check(status);
+        if (dropped) faults.push_back(c10::str("stream ", id, ": ", kDropped));
     }
     TORCH_CHECK(faults.empty(), "SIDRA_ERROR_FAULT: ", c10::Join("\n", faults),
                 "\nResults of operations behind it are lost; all streams are usable again.");
 }
 
 void Device::recover() const {
+    for (size_t id = 0; id < kStreamsMax; ++id)
+        if (streams_[id].load(std::memory_order_acquire) != nullptr) note_reset(static_cast<c10::StreamId>(id));
     check(sidra_context_recover(context()));
     residency_drop_failed(index_);
     forget_lost_runs(index_);
@@ -167,8 +222,10 @@ bool is_open(c10::DeviceIndex index) noexcept {
 std::vector<std::string> reset_stopped_streams() {
     std::vector<std::string> stopped;
     for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
+        if (!is_open(i)) continue;
         std::string text = name_of(i) + ": ";
-        if (is_open(i) && device(i).reset_if_stopped(current_stream_id(i), &text)) stopped.push_back(std::move(text));
+        if (device(i).reset_if_stopped(current_stream_id(i), &text)) stopped.push_back(std::move(text));
+        static_cast<void>(device(i).forget_queued(current_stream_id(i)));  // the thread is being told
     }
     return stopped;
 }
@@ -196,9 +253,16 @@ c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexc
 
 sidra_stream* current_stream(c10::DeviceIndex index) { return device(index).stream(current_stream_id(index)); }
 
-void synchronize_current_stream(c10::DeviceIndex index) {
+void synchronize_current_stream(c10::DeviceIndex index) { synchronize_stream(index, current_stream_id(index)); }
+
+void synchronize_stream(c10::DeviceIndex index, c10::StreamId id) {
     const OnHost span(index, HostWork::kSynchronize);
-    check(sidra_stream_synchronize(current_stream(index), SIDRA_NEVER));
+    const Device& of = device(index);
+    const sidra_status status = sidra_stream_synchronize(of.stream(id), SIDRA_NEVER);
+    const bool dropped = of.forget_queued(id);
+    check(status);
+    TORCH_CHECK(!dropped, "SIDRA_ERROR_FAULT: stream ", id, " of ", name_of(index), ": ", kDropped,
+                ".\nThe stream goes on with what is queued from now on.");
 }
 
 }  // namespace sidra::pytorch

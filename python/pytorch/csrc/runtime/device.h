@@ -36,6 +36,16 @@ class Device {
 
     // Streams by their number in PyTorch; 0 is the default one. Any thread.
     sidra_stream* stream(c10::StreamId id) const;
+    // How often work of the stream was dropped. Read it before an operation is queued, and give it to note_queued()
+    // then.
+    uint32_t resets(c10::StreamId id) const noexcept {
+        return resets_[static_cast<size_t>(id)].count.load(std::memory_order_acquire);
+    }
+    // The calling thread has queued an operation there, or was refused.
+    void note_queued(c10::StreamId id, uint32_t before) const noexcept;
+    // The calling thread has waited for the stream, or was told of an error. Returns whether somebody else has dropped
+    // what it had queued there since it waited last.
+    bool forget_queued(c10::StreamId id) const noexcept;
     // One of the kPool streams of this priority (below 0: high, above: low), which all callers share in turn.
     c10::StreamId pool_stream(int priority);
     // One of the streams from which copies to other devices go, in turn: a copy holds only this one until the other
@@ -52,6 +62,16 @@ class Device {
 
    private:
     c10::StreamId new_stream(int priority);
+    void note_reset(c10::StreamId id) const;
+
+    // What a thread has queued on a stream and not waited for.
+    struct Queued {
+        bool any = false, dropped = false;
+        uint32_t resets = 0;  // of the stream, before it queued the latest
+        uint64_t end = 0;     // the stream's position behind that
+    };
+    bool was_dropped(c10::StreamId id, const Queued& queued) const noexcept;
+    static std::vector<Queued>& queued_by_thread(c10::DeviceIndex index) noexcept;
 
     static constexpr size_t kPool = 32, kCopyStreams = 4, kStreamsMax = 1 + 3 * kPool + kCopyStreams;
 
@@ -61,6 +81,12 @@ class Device {
     std::mutex lock_;                // for adding streams
     mutable std::mutex reset_lock_;  // for resetting them
     std::array<std::atomic<sidra_stream*>, kStreamsMax> streams_{};
+    // How often a stream's work was dropped, and to which position it was done before the last time.
+    struct Resets {
+        std::atomic<uint32_t> count{0};
+        std::atomic<uint64_t> retired{0};
+    };
+    mutable std::array<Resets, kStreamsMax> resets_;
     size_t count_ = 0;
     std::array<std::array<c10::StreamId, kPool>, 3> pool_{};  // 0: not made yet
     std::array<size_t, 3> next_{};
@@ -118,8 +144,10 @@ class StreamScope {
 
 // The calling thread's stream on the device. What queues an operation takes OnStream (profiler/profile.h) instead.
 sidra_stream* current_stream(c10::DeviceIndex index);
-// Waits until it has done everything that is queued: the host may then touch memory that only this stream uses.
+// Wait until it has done everything that is queued: the host may then touch memory that only this stream uses. Throws
+// if work of the calling thread was dropped, also if another thread was told of the fault and has reset the stream.
 void synchronize_current_stream(c10::DeviceIndex index);
+void synchronize_stream(c10::DeviceIndex index, c10::StreamId id);
 
 }  // namespace sidra::pytorch
 

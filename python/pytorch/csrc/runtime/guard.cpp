@@ -65,9 +65,7 @@ struct Guard final : Interface {
         return true;
     }
     void synchronizeStream(const c10::Stream& stream) const override {
-        sidra_stream* const handle = handle_of(stream);
-        const OnHost span(stream.device_index(), HostWork::kSynchronize);
-        check(sidra_stream_synchronize(handle, SIDRA_NEVER));
+        synchronize_stream(stream.device_index(), stream.id());
     }
     void synchronizeDevice(const c10::DeviceIndex index) const override {
         if (is_open(index)) device(index).synchronize();
