@@ -112,6 +112,20 @@ print(torch.compile(torch.nn.Linear(8, 3).eval().requires_grad_(False).to("sidra
     assert run.returncode == 0 and "torch.Size([2, 3])" in run.stdout, run.stderr
 
 
+def test_a_compiler_that_is_missing_is_named_with_the_region():
+    program = """
+import torch
+def network(x):
+    return torch.relu(layer(x))  # a line
+layer = torch.nn.Linear(8, 3).eval().requires_grad_(False).to("sidra")
+torch.compile(network, backend="sidra")(torch.randn(2, 8, device="sidra"))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300,
+                         env=os.environ | {"SIDRA_COMPILER_LIBRARY": "/nowhere/libsidra-compiler.so", "XDG_CACHE_HOME": "/nowhere"})
+    assert run.returncode == 1 and re.search(r"region 0/0.* cannot be compiled: sidra\.compile\(\) needs the library of SIDRA's compiler: .*`make compiler` builds it",
+                                             run.stderr), run.stderr
+
+
 def test_a_network_on_the_cpu_stays_there(caplog):
     module = mlp()
     x = torch.randn(4, 64)
@@ -214,6 +228,21 @@ def test_statistics_and_constants_that_change_are_compiled_anew():
             changed = compiled(x)
             near(changed, module(x).cpu() * 2)
     assert (first - changed).abs().max() > 0.2
+
+
+def test_statistics_that_the_cpu_writes_are_compiled_anew():
+    module = mlp().to("sidra")
+    compiled, x = torch.compile(module, backend="sidra"), torch.randn(8, 64, device="sidra")
+    with torch.no_grad():
+        first = compiled(x)
+        module.train()
+        with torch.autocast("sidra", dtype=torch.bfloat16):
+            module(x * 5 + 3)
+        module.eval()
+        for _ in range(3):
+            changed = compiled(x)
+            near(changed, module(x).cpu())
+    assert (first - changed).abs().max() > 0.1 * first.abs().max()
 
 
 def test_modules_that_share_a_graph_have_their_own_weights():
@@ -419,7 +448,10 @@ class Decoder(nn.Module):
         return x + self.perceptron(x), keys, values
 
 
-def test_what_depends_on_open_sizes_runs_between_compiled_parts(empty_cache, compilations):
+def test_what_depends_on_open_sizes_runs_between_compiled_parts(empty_cache, compilations, tmp_path, monkeypatch):
+    debugged = tmp_path / "debug"
+    debugged.mkdir()
+    monkeypatch.setenv("SIDRA_DEBUG_DIR", str(debugged))
     here, there = on_both(Decoder().eval())
     compiled = torch.compile(there, backend="sidra", dynamic=True)
     past = (torch.randn(1, 2, 3, 16),) * 2
@@ -435,6 +467,9 @@ def test_what_depends_on_open_sizes_runs_between_compiled_parts(empty_cache, com
         one_by_one, _ = operators(there, x.to("sidra"), *past_there)
         assert len(compilations) == 2 and max(counts) < one_by_one - 5
         assert all((1, 1, 32) in shapes for shapes in compilations)
+        folder = next(path for path in debugged.iterdir() if path.name.endswith("-in-parts"))
+        listing = (folder / "parts.txt").read_text()
+        assert {"part 0", "part 1", "one by one"} <= {line.partition("  ")[0] for line in listing.splitlines()}
         # A size that comes twice in a row may be one that stays, so all of it is compiled.
         for _ in range(2):
             count, (got, *_) = operators(compiled, x.to("sidra"), *past_there)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.compile(backend="sidra"): regions without gradients become compiled models, those with gradients run operator by operator.
 torch.compile(backend="sidra_debug") does the same, and prints what it captures and what becomes of it.
+torch.compile(backend="sidra_inductor") is for models on the CPU: it rewrites some patterns, and Inductor gets the rest.
 
 PyTorch finds the backends by the entry point group torch_dynamo_backends, so this package is imported at the first torch.compile() that names one.
 docs/pytorch.md says what a region is, and when it does not run compiled."""

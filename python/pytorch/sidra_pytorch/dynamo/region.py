@@ -151,6 +151,8 @@ class Region:
         self._in_parts: Optional[Split] = None  # for sizes that are new
         if not self._eager and not is_padded and has_open_sizes(graph_module):
             self._in_parts = self._split_by_sizes()
+            if self._in_parts is not None:
+                self._keep_parts(self._in_parts)
 
     def entry(self) -> Any:
         """To be called instead of the region: it calls the latest model without a detour through Python, and the region if that is not right. The region
@@ -263,9 +265,7 @@ class Region:
             alone = collections.Counter(map(name_of_target, parts.one_by_one))
             compiled = ", ".join(str(len(nodes)) for nodes in parts.parts)
             then = f"parts of {compiled} operators are compiled, and between them {', '.join(alone)} run one by one"
-            folder = debug_folder(f"{self.name} in parts")
-            if folder is not None:
-                folder.split(parts.listing(self._graph_module))
+            self._keep_parts(parts)
         else:
             then = "it runs operator by operator"
         if self._say is not None:
@@ -273,6 +273,11 @@ class Region:
         if _C.fallback_mode() == ERROR:
             raise RuntimeError(f"{text} (SIDRA_FALLBACK=error)") from why
         LOG.warning("%s; %s", text, then)
+
+    def _keep_parts(self, parts: Split) -> None:
+        folder = debug_folder(f"{self.name} in parts")
+        if folder is not None:
+            folder.split(parts.listing(self._graph_module))
 
     def _keep_reason(self, text: str) -> None:
         """In the folder of the compilation, or in one of its own if the graph was refused before."""
@@ -362,6 +367,8 @@ class Region:
             else:
                 self._tell(error)
                 of.refused[shapes] = None
+        except ImportError as error:
+            raise ImportError(f"{self.name} cannot be compiled: {error}") from error
         except RuntimeError as error:  # for these shapes, or without room now
             if is_broken(error):
                 raise RuntimeError(f"{self.name} cannot be compiled: {error}") from error
