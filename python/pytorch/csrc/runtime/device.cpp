@@ -77,10 +77,11 @@ std::vector<Device::Queued>& Device::queued_by_thread(c10::DeviceIndex index) no
     return all[static_cast<size_t>(index)];
 }
 
+// By the first reset behind it. Of one that was too long ago, somebody else has been told.
 bool Device::was_dropped(c10::StreamId id, const Queued& queued) const noexcept {
-    const uint32_t since = resets(id) - queued.resets;
-    return since > 1 ||
-           (since == 1 && resets_[static_cast<size_t>(id)].retired.load(std::memory_order_relaxed) < queued.end);
+    if (resets(id) == queued.resets) return false;
+    const uint64_t retired = resets_[static_cast<size_t>(id)].retired[queued.resets % Resets::kKept].load();
+    return resets(id) - queued.resets <= Resets::kKept && retired < queued.end;
 }
 
 void Device::note_queued(c10::StreamId id, uint32_t before) const noexcept {
@@ -108,7 +109,7 @@ void Device::note_reset(c10::StreamId id) const {
     Resets& resets = resets_[static_cast<size_t>(id)];
     uint64_t retired = 0;
     static_cast<void>(sidra_stream_timeline(stream(id), nullptr, &retired));
-    resets.retired.store(retired, std::memory_order_relaxed);
+    resets.retired[resets.count.load(std::memory_order_relaxed) % Resets::kKept].store(retired);
     resets.count.fetch_add(1, std::memory_order_release);
     static_cast<void>(forget_queued(id));
 }

@@ -81,10 +81,11 @@ class Device {
     std::mutex lock_;                // for adding streams
     mutable std::mutex reset_lock_;  // for resetting them
     std::array<std::atomic<sidra_stream*>, kStreamsMax> streams_{};
-    // How often a stream's work was dropped, and to which position it was done before the last time.
+    // How often a stream's work was dropped, and to which position it was done before the last times.
     struct Resets {
+        static constexpr uint32_t kKept = 16;
         std::atomic<uint32_t> count{0};
-        std::atomic<uint64_t> retired{0};
+        std::array<std::atomic<uint64_t>, kKept> retired{};
     };
     mutable std::array<Resets, kStreamsMax> resets_;
     size_t count_ = 0;
