@@ -12,7 +12,7 @@ here=$(dirname "$(readlink -f "$0")")
 packages=(python3-torch libtorch-dev python3-dev python3-pip python3-scikit-build-core python3-pytest python3-pytest-timeout
     python3-expecttest python3-hypothesis python3-numpy python3-scipy python3-setuptools libopenblas0-pthread
     g++ ccache cmake ninja-build make pkg-config git ca-certificates
-    libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev
+    libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev libsodium-dev libncurses-dev pybind11-dev
     libflatbuffers-dev flatbuffers-compiler libxxhash-dev libtomlplusplus-dev gcc-riscv64-unknown-elf)
 
 if [[ ${1:-} == --inside ]]; then # root, folder for results, arguments
