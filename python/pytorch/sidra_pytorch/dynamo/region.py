@@ -151,7 +151,7 @@ class Region:
         self._in_parts: Optional[Split] = None  # for sizes that are new
         if not self._eager and not is_padded and has_open_sizes(graph_module):
             self._in_parts = self._split_by_sizes()
-            if self._in_parts is not None:
+            if self._in_parts is not None and self._in_parts.one_by_one:
                 self._keep_parts(self._in_parts)
 
     def entry(self) -> Any:
