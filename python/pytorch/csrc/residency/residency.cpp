@@ -415,7 +415,9 @@ bool program(const at::Tensor& matrix, std::string* why) {
     entry.went_stale = 0;
     if (!entry.owned || entry.generation != generation) program_entry(table, *key, entry, matrix, generation);
     entry.pinned = entry.owned != nullptr;
-    if (!entry.owned) *why = "no crossbars are free for it, or it has values that are not finite";
+    if (!entry.owned)
+        *why =
+            "no crossbars are free for it, or it has values that are not finite, or that its encoding cannot represent";
     return entry.pinned;
 }
 
