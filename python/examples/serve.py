@@ -13,6 +13,7 @@ import collections
 import concurrent.futures
 import fcntl
 import http.client
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +25,7 @@ import time
 os.environ.setdefault("SIDRA_QUIET", "1")
 os.environ.setdefault("SIDRA_FALLBACK", "silent")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "180")  # within 5 s, Ray's default, busy CPUs start no process of Ray
 
 import ray
 import sidra
@@ -33,7 +35,7 @@ from starlette.requests import Request
 from torch import nn
 
 TRAINED = 1200  # of 1,797 images; the others are asked about
-REPLACED_S = 180  # in which a replica that is gone must be back; on two busy CPUs, a process of Ray takes a minute to start
+READY_S = 180  # in which a replica that is gone must be back, and a request be answered; on two busy CPUs, a process of Ray takes a minute to start
 
 
 def digits():
@@ -113,10 +115,10 @@ class Digits:
         return {"digit": digit, "batch": batch, "device": self.device, "process": os.getpid()}
 
 
-def ask(port, image, seconds=60.0):
+def ask(port, image):
     """The answer, and how often the request had to be repeated because a replica ended."""
-    end = time.monotonic() + seconds
-    for repeated in range(1000):
+    end = time.monotonic() + READY_S
+    for repeated in itertools.count():
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         try:
             connection.request("POST", "/", json.dumps({"image": image}))
@@ -131,7 +133,16 @@ def ask(port, image, seconds=60.0):
         if time.monotonic() > end:
             break
         time.sleep(0.1)
-    raise RuntimeError(f"serve.py: no answer from port {port} within {seconds:.0f} s; the last reply: {text.decode()[:200]}")
+    raise RuntimeError(f"serve.py: no answer from port {port} within {READY_S} s; the last reply: {text.decode()[:200]}")
+
+
+def start_serve(port):
+    """serve.start() waits 60 s for the process that receives requests, which is not enough on busy CPUs. Ray goes on to start it; another call only connects."""
+    options = {"host": "127.0.0.1", "port": port}
+    try:
+        serve.start(http_options=options)
+    except (TimeoutError, ray.exceptions.RayActorError):
+        serve.start(http_options=options)
 
 
 def main():
@@ -155,7 +166,7 @@ def main():
         ray.init(address="local", num_cpus=max(2, os.cpu_count() or 2), resources={"sidra": len(devices)}, include_dashboard=False,
                  log_to_driver=False, logging_level="warning")
         try:
-            serve.start(http_options={"host": "127.0.0.1", "port": options.port})
+            start_serve(options.port)
             serve.run(Digits.options(num_replicas=len(devices)).bind(weights, devices, folder), name="digits")
             demonstrate(options, images, labels)
             if options.keep:
@@ -178,10 +189,10 @@ def demonstrate(options, images, labels):
 
     def wait_for(device):
         """Asks until a new replica answers."""
-        end = time.monotonic() + REPLACED_S
+        end = time.monotonic() + READY_S
         while not any(answer["device"] == device and answer["process"] not in gone for answer, _, _ in answers):
             if time.monotonic() > end:
-                sys.exit(f"serve.py: no replica came back on {device} within {REPLACED_S} s")
+                sys.exit(f"serve.py: no replica came back on {device} within {READY_S} s")
             answers.extend(clients.map(one, range(len(answers), len(answers) + options.clients)))
 
     with concurrent.futures.ThreadPoolExecutor(options.clients) as clients:
