@@ -178,16 +178,29 @@ def inference(folder):
         torch.save(y.cpu(), folder / "y.pt")
 
 
+class Looked(nn.Module):
+    """Adds a row of a table; large inputs ask for one that it does not have."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(2, 24)
+
+    def forward(self, x):
+        return x + self.table((x[:, 0] > 1e5).long() * 50)
+
+
 class Compiled(nn.Module):
-    """A stage behind torch.compile(), how many operators each of its calls ran one by one, and the call before which the chip is lost."""
+    """A stage behind torch.compile(), how many operators each of its calls ran one by one, and the call before which there is trouble."""
 
     def __init__(self, stage):
         super().__init__()
-        self.stage, self.one_by_one, self.loss = torch.compile(stage, backend="sidra", fullgraph=True), [], None
+        self.stage, self.one_by_one, self.trouble = torch.compile(stage, backend="sidra", fullgraph=True), [], (None, "")
 
     def forward(self, x):
-        if len(self.one_by_one) == self.loss:
+        if self.trouble == (len(self.one_by_one), "lose"):
             lose_the_chip()
+        elif self.trouble == (len(self.one_by_one), "fault"):
+            x = x + 1e6
         before = _C.native_calls()
         y = self.stage(x)
         self.one_by_one.append(_C.native_calls() - before)
@@ -195,13 +208,17 @@ class Compiled(nn.Module):
 
 
 def compiled(folder, trouble=""):
-    """Three steps of a network in compiled stages. "lose": at the third microbatch of the last one, rank 1 loses its chip."""
-    model, (x, _) = Compiled(stage_of(network().eval(), RANK, SIZE).to("sidra:0")), batch()
+    """Three steps of a network in compiled stages. At the third microbatch of the last one, rank 1 loses its chip ("lose"), or looks up what is not
+    there ("fault")."""
+    stage, (x, _) = stage_of(network().eval(), RANK, SIZE), batch()
+    if trouble == "fault" and RANK == 1:
+        stage = nn.Sequential(Looked(), stage)
+    model = Compiled(stage.to("sidra:0"))
     schedule = ScheduleGPipe(PipelineStage(model, RANK, SIZE, torch.device("sidra:0")), MICROBATCHES)
     with torch.no_grad():
         for step in range(3):
-            if trouble == "lose" and step == 2 and RANK == 1:
-                model.loss = len(model.one_by_one) + 2
+            if step == 2 and RANK == 1:
+                model.trouble = (len(model.one_by_one) + 2, trouble)
             y = schedule.step(*([x.to("sidra:0")] if RANK == 0 else []))
     assert model.one_by_one[-2 * MICROBATCHES:] == [0] * 2 * MICROBATCHES, model.one_by_one
     if RANK == SIZE - 1:
@@ -218,11 +235,19 @@ def training(folder, name):
     torch.save([parameter.detach().cpu() for parameter in model.parameters()], folder / f"{name}.{RANK}.pt")
 
 
-def data_parallel(folder):
+def data_parallel(folder, trouble=""):
+    """"kill": rank 1 is killed at the third step."""
     model, (x, target) = network().to("sidra"), batch()
     model = nn.parallel.DistributedDataParallel(model)
     x, target = (part.chunk(SIZE)[RANK].to("sidra") for part in (x, target))
-    train(model, lambda: nn.functional.mse_loss(model(x), target).backward())
+    steps = itertools.count()
+
+    def step():
+        if trouble == "kill" and RANK == 1 and next(steps) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        nn.functional.mse_loss(model(x), target).backward()
+
+    train(model, step)
     torch.save([parameter.detach().cpu() for parameter in model.parameters()], folder / f"ddp.{RANK}.pt")
 
 

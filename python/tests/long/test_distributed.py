@@ -146,6 +146,15 @@ def test_a_lost_chip_ends_a_pipeline_of_compiled_stages(tmp_path):
         assert code == 1 and names(text, rank, "rank 1", "failed"), text
 
 
+def test_a_fault_in_a_compiled_stage_names_rank_region_and_operator(tmp_path):
+    ended = end(start(3, tmp_path, "compiled:fault"), 240)
+    code, text = ended[1]
+    assert code == 1 and names(text, 1, "stage 1 of 3: ", "SIDRA_ERROR_FAULT", "That is in region 0/0 (", "embedding", "data out of range"), text
+    for rank in (0, 2):
+        code, text = ended[rank]
+        assert code == 1 and names(text, rank, "rank 1", "failed"), text
+
+
 def test_many_ranks_may_ask_whether_a_process_is_there():
     port = distributed._listener().getsockname()[1]
     for _ in range(300):  # as ranks whose operation has failed do
@@ -167,3 +176,9 @@ def test_a_killed_rank_in_a_collective_operation(operation, tmp_path):
     ended = end(start(2, tmp_path, f"waiting:{operation}"), 240)
     assert ended[1][0] == -signal.SIGKILL
     assert ended[0][0] == 1 and names(ended[0][1], 0, operation.replace("future", "all_reduce"), "failed", "Rank 1 at 127.0.0.1 has ended."), ended[0][1]
+
+
+def test_a_killed_rank_in_data_parallel_training(tmp_path):
+    ended = end(start(2, tmp_path, "data_parallel:kill"), 240)
+    assert ended[1][0] == -signal.SIGKILL
+    assert ended[0][0] == 1 and names(ended[0][1], 0, "all_reduce", "failed", "Rank 1 at 127.0.0.1 has ended."), ended[0][1]

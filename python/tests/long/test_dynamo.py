@@ -22,6 +22,7 @@ import sidra
 import torch
 from compiled import angles, assert_same_angles
 from sidra_pytorch import _C
+from sidra_pytorch.dynamo import region
 from sidra_pytorch.dynamo.options import options_of
 from sidra_pytorch.dynamo.rewrites import rewrite
 from torch import nn
@@ -429,6 +430,26 @@ def test_weights_that_change_behind_a_padded_region_are_compiled_anew(empty_cach
                     counts.append(count)
             assert counts[0] <= 3 and counts[1:] == [0] * 3, counts  # 5 rows are padded to 6
             assert free - free_crossbars() == 2  # the former matrices are gone
+
+
+@pytest.mark.parametrize("of", ["rows", "shapes"])
+def test_a_region_is_compiled_for_so_many_shapes(of, empty_cache, monkeypatch, caplog):
+    monkeypatch.setattr(region, "SHAPES_MAX", 3)
+    if of == "rows":
+        monkeypatch.setattr(region, "PADDED_SHAPES_MAX", 3)
+    here, there = on_both(mlp())
+    # A softmax of all rows is no part that could be padded: the whole is compiled for a number of rows that comes twice.
+    after = nn.Identity() if of == "rows" else nn.Softmax(0)
+    compiled = torch.compile(nn.Sequential(there, after), backend="sidra", dynamic=True)
+    with torch.no_grad(), caplog.at_level(logging.WARNING, "sidra"):
+        for rows in (8, 4, 6, 3, 2, 4, 8, 3):
+            x = torch.randn(rows, 64)
+            for _ in range(3):
+                count, result = operators(compiled, x.to("sidra"))
+                near(result, after(here(x)))
+            assert (count == 0) == (rows in (8, 4, 6)), (rows, count)
+    said = re.findall(r"is compiled for 3 shapes already; it runs (.*) for others", caplog.text)
+    assert said == (["operator by operator", "in parts"] if of == "rows" else ["in parts"])
 
 
 class Decoder(nn.Module):

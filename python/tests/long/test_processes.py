@@ -49,6 +49,40 @@ assert (x + 1).cpu().eq(2).all()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_a_device_that_is_lost_during_a_profile():
+    code = """
+import sidra, torch
+from torch.profiler import ProfilerActivity, profile
+BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+def operations(profiled):
+    return {row.key: row.count for row in profiled.key_averages() if not str(row.device_type).endswith(".CPU")}
+
+here, there = torch.ones(1000, device="sidra:0"), torch.ones(1000, device="sidra:1")
+torch.sidra.set_matmul_mode("digital")
+slow = torch.ones(1000, 1000, device="sidra:1") / 1000
+with profile(activities=BOTH) as profiled:
+    (there + 1).cpu()
+    for _ in range(8):
+        slow = slow @ slow
+    sidra.Device(1).reset()
+    try:
+        (there + 1).cpu()
+    except RuntimeError as error:
+        assert "Lost devices: sidra:1." in str(error), error
+    else:
+        raise SystemExit("nothing was raised")
+    assert (here + 1).cpu().eq(2).all()
+# What had ended before has its time, and so has the work of the other chip.
+assert operations(profiled)["sidra::vector"] >= 2, operations(profiled)
+torch.sidra.recover(1)
+with profile(activities=BOTH) as profiled:
+    assert (there + 1).cpu().eq(2).all()
+assert operations(profiled) == {"sidra::vector": 1}, operations(profiled)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=120, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and "sidra:1, stream 0: " in done.stderr and "operations have no times" in done.stderr, done.stderr
+
+
 def test_a_wheel_of_another_pytorch_is_named():
     code = """
 import os
