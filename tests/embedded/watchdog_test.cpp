@@ -26,6 +26,18 @@ TEST(Watch, CountsTimeWithoutProgress) {
     EXPECT_EQ(watch.look({true, 7}, now += 100 * kMs, kLimit), Verdict::kHung);
 }
 
+TEST(Watch, ARestartBeginsAnewWhateverTheProgress) {
+    QueueWatch watch;
+    uint64_t now = 0;
+    const auto look = [&] { return watch.look({true, 0}, now += 500 * kMs, kLimit); };
+    for (int round = 0; round < 3; round++) {
+        EXPECT_EQ(look(), Verdict::kFine);
+        EXPECT_EQ(look(), Verdict::kSuspicious);
+        for (uint64_t stood = 0; stood + 500 * kMs <= kLimit; stood += 500 * kMs) ASSERT_EQ(look(), Verdict::kFine);
+        watch.restart();
+    }
+}
+
 TEST(Watch, ProgressAndWaitingBeginAnew) {
     QueueWatch watch;
     uint64_t now = 0;

@@ -133,6 +133,7 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
     queue->point.begin_epoch(epoch, start);
     driver_->host().interrupts().wake_all(queue->point);
     store_fault(state, {});
+    queue->watch.restart();
     std::atomic_ref<uint32_t>(state.parked).store(0, std::memory_order_relaxed);
     driver_->install_queue(*context, *queue, start);
     driver_->host().doorbell(SIDRA_DOORBELL(context->slot, queue->number));  // the chip publishes the new position
@@ -160,7 +161,7 @@ int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
     a.priority = queue->priority;
     a.queue_flags = queue->layout.has_reports() ? SIDRA_QUEUE_REPORTS : 0;
     a.submitted = queue->load_write_index();
-    a.fault = load_fault(state);
+    if (a.run_state == SIDRA_QUEUE_FAULTED || a.run_state == SIDRA_QUEUE_LOST) a.fault = load_fault(state);
     return 0;
 }
 

@@ -25,6 +25,8 @@ class QueueWatch {
     // in a debugger, is not a hang of the chip.
     static constexpr uint64_t kStepNs = 1'000'000'000;
     Verdict look(const QueueSight& sight, uint64_t device_ns, uint64_t limit_ns);
+    // What stood still was dropped. The progress of what comes now may begin with the same number.
+    void restart() { looks_ = 0; }
 
    private:
     static constexpr unsigned kSuspiciousLooks = 2;
