@@ -197,6 +197,9 @@ def test_statistics_that_the_cpu_computes_are_written(images):
         norm(x)
         assert fallbacks() > calls  # what is tested
         assert all((torch.ops.sidra.generation(each) > then) == training for each, then in zip((norm.running_mean, norm.running_var), before, strict=True))
+    before = [torch.ops.sidra.generation(each) for each in (norm.running_mean, norm.running_var)]
+    torch.batch_norm_update_stats(x, norm.running_mean, norm.running_var, 0.1)
+    assert all(torch.ops.sidra.generation(each) > then for each, then in zip((norm.running_mean, norm.running_var), before, strict=True))
 
 
 @torch.no_grad()

@@ -188,6 +188,7 @@ class Call {
     }
     // In training it writes them, of which its schema says nothing.
     bool writes_statistics() const {
+        if (schema_.name() == "aten::batch_norm_update_stats") return true;
         if (schema_.name() != "aten::native_batch_norm") return false;
         const std::optional<int> training = schema_.argumentIndexWithName("training");
         return training && originals_[static_cast<size_t>(*training)].toBool();
