@@ -391,66 +391,6 @@ def test_threads_that_see_one_fault_reset_the_stream_once():
     assert not [error for error in wrong if not isinstance(error, threading.BrokenBarrierError)], wrong
 
 
-@pytest.mark.parametrize("wait", [torch.Tensor.cpu, lambda y: torch.accelerator.current_stream().synchronize(), lambda y: torch.sidra.synchronize()],
-                         ids=["cpu", "stream", "device"])
-def test_a_thread_is_told_that_its_work_was_dropped_by_another_ones_reset(wait):
-    x, busy, queued, reset, told = torch.ones(100, device="sidra"), torch.randn(1000, 1000, device="sidra"), threading.Event(), threading.Event(), []
-    table, place = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra")
-    torch.sidra.synchronize()
-
-    def other():
-        try:
-            y = x + 1
-        finally:
-            queued.set()
-        reset.wait()
-        for _ in range(2):
-            try:
-                wait(y)
-                told.append(None)
-            except RuntimeError as error:
-                told.append(str(error))
-        told.append((x + 2).cpu().eq(3).all().item())
-
-    thread = threading.Thread(target=other)
-    with torch.sidra.matmul_mode("digital"):
-        for _ in range(10):
-            torch.mm(busy, busy)  # so that the fault comes when all is queued
-    table.gather(1, place)
-    thread.start()
-    queued.wait()
-    with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
-        torch.accelerator.current_stream().synchronize()
-    reset.set()
-    thread.join()
-    assert "SIDRA_ERROR_FAULT" in told[0] and "results of what this thread had queued there are lost" in told[0], told
-    assert told[1:] == [None, True]
-
-
-def test_a_thread_whose_work_was_done_before_a_reset_is_told_nothing():
-    x, queued, reset, told = torch.ones(100, device="sidra"), threading.Event(), threading.Event(), []
-    table, place = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra")
-
-    def other():
-        try:
-            y = x + 1
-        finally:
-            queued.set()
-        reset.wait()
-        told.append(y.cpu().eq(2).all().item())
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    queued.wait()
-    torch.accelerator.current_stream().synchronize()
-    table.gather(1, place)
-    with pytest.raises(RuntimeError, match="SIDRA_ERROR_FAULT"):
-        torch.accelerator.current_stream().synchronize()
-    reset.set()
-    thread.join()
-    assert told == [True]
-
-
 def test_a_storage_grows_for_the_tensor_that_is_set_to_it():
     storage = torch.arange(4.0, device="sidra").untyped_storage()
     large = torch.empty(0, device="sidra").set_(storage, 2, (500, 1000), (1000, 1))

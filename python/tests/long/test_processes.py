@@ -49,6 +49,61 @@ assert (x + 1).cpu().eq(2).all()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_one_loss_is_one_exception_of_each_thread():
+    code = """
+import concurrent.futures, sidra, torch
+other = concurrent.futures.ThreadPoolExecutor(1)
+def ask(call):
+    return other.submit(call).result(60)
+
+torch.sidra.set_matmul_mode("digital")
+x, large = torch.ones(100, device="sidra"), torch.randn(1000, 1000, device="sidra")
+torch.sidra.synchronize()
+for _ in range(10):
+    large @ large
+ask(lambda: x + 1)
+sidra.Device(0).reset()
+try:
+    ask(lambda: x + 1)
+except RuntimeError as error:
+    assert "LOST" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+torch.sidra.recover()
+assert ask(lambda: (x + 2).cpu().eq(3).all())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_fault_that_a_backward_pass_meets_is_one_exception():
+    code = """
+import concurrent.futures, torch
+w, ones = torch.ones(100, device="sidra", requires_grad=True), torch.ones(100, device="sidra")
+table, place = torch.zeros(1, 4, device="sidra"), torch.tensor([[4]], device="sidra")
+own, side = torch.accelerator.current_stream(), torch.sidra.Stream()
+y = w * 2
+torch.sidra.synchronize()
+
+def wait_for_the_fault():  # the stream stays stopped: it is not the current one
+    with side:
+        try:
+            own.synchronize()
+        except RuntimeError as error:
+            assert "SIDRA_ERROR_FAULT" in str(error), error
+
+table.gather(1, place)
+concurrent.futures.ThreadPoolExecutor(1).submit(wait_for_the_fault).result(60)
+try:
+    y.backward(gradient=ones)  # PyTorch's thread for this is told, and this thread by it
+except RuntimeError as error:
+    assert "SIDRA_ERROR_FAULT" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+assert (ones + 1).cpu().eq(2).all()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_a_device_that_is_lost_during_a_profile():
     code = """
 import sidra, torch

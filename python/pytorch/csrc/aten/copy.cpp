@@ -53,6 +53,7 @@ bool copy_to_another_chip(const at::Tensor& from, const at::Tensor& to) {
     const at::Tensor landing = dense ? to : at::empty(to.sizes(), to.options());
     Device& source = device(index);
     const c10::StreamId current = current_stream_id(index), copying = source.copy_stream();
+    require_not_dropped(index, current);
     check(source.wait_for(copying, current));
     {
         const DeviceScope scope(from.device());

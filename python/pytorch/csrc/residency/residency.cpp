@@ -63,8 +63,7 @@ struct Owned final : Resident {
     sidra_buffer* tables = nullptr;
     sidra_event* programmed = nullptr;  // the end of the programming
     bool ready = false;                 // that is reached
-    std::vector<c10::StreamId> users;   // streams that program it or compute with it
-    std::vector<c10::StreamId> behind;  // those that queue behind the programming, until it is ready
+    std::vector<c10::StreamId> users;   // streams: that which programs it, and those that compute with it
 };
 
 // Where and how a matrix shall lie.
@@ -110,7 +109,6 @@ void drop_failed(Table& table) {
         if (!entry.owned || entry.owned->ready) continue;
         const sidra_status status = sidra_event_query(entry.owned->programmed);
         entry.owned->ready = status == SIDRA_OK;
-        entry.owned->behind.clear();  // a reset has dropped what one of them waited by
         if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) vacate(table, entry);
     }
 }
@@ -156,7 +154,6 @@ bool has_code_minus_128(const at::Tensor& matrix) {
 // The calling thread's stream has queued the programming; others wait for its end.
 void record_programming(Owned& owned) {
     owned.users = {current_stream_id(owned.index)};
-    owned.behind = owned.users;
     owned.ready = false;
     check(sidra_event_record(owned.programmed, current_stream(owned.index)));
 }
@@ -329,14 +326,12 @@ auto of_resident(const at::Tensor& matrix, F&& ask) -> std::optional<decltype(as
 // The calling thread's stream computes with the cells from now on, and not before another one has programmed them.
 void use(Owned& owned) {
     const c10::StreamId stream = current_stream_id(owned.index);
-    const auto has = [&](const std::vector<c10::StreamId>& streams) {
-        return std::find(streams.begin(), streams.end(), stream) != streams.end();
-    };
-    if (!owned.ready && !has(owned.behind)) {
-        check(sidra_stream_wait_event(OnStream(owned.index, "sidra::wait"), owned.programmed));
-        owned.behind.push_back(stream);
+    // Each time, because another thread's wait may be dropped by a reset that only that thread is told of.
+    if (!owned.ready && stream != owned.users.front()) {
+        owned.ready = sidra_event_query(owned.programmed) == SIDRA_OK;
+        if (!owned.ready) check(sidra_stream_wait_event(OnStream(owned.index, "sidra::wait"), owned.programmed));
     }
-    if (!has(owned.users)) owned.users.push_back(stream);
+    if (std::find(owned.users.begin(), owned.users.end(), stream) == owned.users.end()) owned.users.push_back(stream);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/device.h"
 
+#include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <exception>
 #include <string_view>
@@ -44,6 +46,15 @@ void require_index(c10::DeviceIndex index) {
 
 std::string name_of(c10::DeviceIndex index) { return "sidra:" + std::to_string(static_cast<int>(index)); }
 
+std::string about_dropped(c10::DeviceIndex index, c10::StreamId id) {
+    return c10::str("stream ", id, " of ", name_of(index), ": ", kDropped);
+}
+
+[[noreturn]] void fail_dropped(c10::DeviceIndex index, c10::StreamId id) {
+    TORCH_CHECK(false, "SIDRA_ERROR_FAULT: ", about_dropped(index, id),
+                ".\nThe stream goes on with what is queued from now on.");
+}
+
 // libsidra's errors as PyTorch's, where its C++ interface is used.
 template <typename F>
 auto translated(F&& call) {
@@ -71,44 +82,104 @@ sidra_stream* Device::stream(c10::StreamId id) const {
     return handle;
 }
 
-// Devices that the thread has not used have no list.
-std::vector<Device::Queued>& Device::queued_by_thread(c10::DeviceIndex index) noexcept {
-    static thread_local std::array<std::vector<Queued>, kDevicesMax> all;
-    return all[static_cast<size_t>(index)];
+struct Device::Threads {
+    std::array<Thread, kDevicesMax> by_device;
+    static thread_local bool gone;
+    ~Threads() { gone = true; }
+};
+thread_local bool Device::Threads::gone = false;
+
+Device::Thread::~Thread() {
+    if (of != nullptr) --of->threads_;
 }
 
-// By the first reset behind it. Of one that was too long ago, somebody else has been told.
+// Tensors of static variables end after what belongs to the main thread, and may queue something then.
+Device::Thread* Device::notes_of_thread(c10::DeviceIndex index) noexcept {
+    if (Threads::gone) return nullptr;
+    static thread_local Threads all;
+    return &all.by_device[static_cast<size_t>(index)];
+}
+
+// By the first reset behind it. Of one that was too long ago the position is not known any more.
 bool Device::was_dropped(c10::StreamId id, const Queued& queued) const noexcept {
     if (resets(id) == queued.resets) return false;
     const uint64_t retired = resets_[static_cast<size_t>(id)].retired[queued.resets % Resets::kKept].load();
-    return resets(id) - queued.resets <= Resets::kKept && retired < queued.end;
+    return resets(id) - queued.resets > Resets::kKept || retired < queued.end;
 }
 
 void Device::note_queued(c10::StreamId id, uint32_t before) const noexcept {
-    if (resets(id) != before && std::uncaught_exceptions() != 0)
-        return;  // it was refused, and the thread is being told
-    std::vector<Queued>& list = queued_by_thread(index_);
-    if (list.empty()) [[unlikely]]
-        list.resize(kStreamsMax);
-    Queued& queued = list[static_cast<size_t>(id)];
+    if (std::uncaught_exceptions() != 0) return;  // it was refused, and the thread is being told
+    if (torch::autograd::get_current_graph_task_id() != -1) {
+        note_backward(id, before);
+        return;
+    }
+    Thread* const thread = notes_of_thread(index_);
+    if (thread == nullptr) return;
+    if (thread->of == nullptr) [[unlikely]] {
+        thread->queued.resize(kStreamsMax);
+        thread->of = this;
+        ++threads_;
+        thread->dropped_backward_passes = dropped_backward_passes_.load();
+    }
+    thread->differentiates |= c10::GradMode::is_enabled();
+    Queued& queued = thread->queued[static_cast<size_t>(id)];
     if (queued.any) queued.dropped |= was_dropped(id, queued);
     queued.any = true;
     queued.resets = before;
     static_cast<void>(sidra_stream_timeline(stream(id), &queued.end, nullptr));
 }
 
-bool Device::forget_queued(c10::StreamId id) const noexcept {
-    std::vector<Queued>& list = queued_by_thread(index_);
-    if (list.empty()) return false;
-    const Queued queued = std::exchange(list[static_cast<size_t>(id)], Queued{});
-    return queued.dropped || (queued.any && was_dropped(id, queued));
+// The threads of PyTorch's engine queue backward passes, and those that have asked for these wait. Which one that is
+// cannot be told here, so all threads are told that may have a backward pass.
+void Device::note_backward(c10::StreamId id, uint32_t before) const noexcept {
+    Queued queued{true, false, before, 0};
+    static_cast<void>(sidra_stream_timeline(stream(id), &queued.end, nullptr));
+    std::atomic<uint64_t>& latest = resets_[static_cast<size_t>(id)].backward;
+    for (uint64_t known = latest.load(); known < queued.end && !latest.compare_exchange_weak(known, queued.end);) {
+    }
+    if (was_dropped(id, queued)) ++dropped_backward_passes_;
 }
 
-// The stream's work is about to be dropped, and the calling thread told by an exception.
+bool Device::take_dropped_backward_passes(Thread& thread) const noexcept {
+    const uint32_t all = dropped_backward_passes_.load();
+    return std::exchange(thread.dropped_backward_passes, all) != all && thread.differentiates;
+}
+
+bool Device::forget_queued(c10::StreamId id) const noexcept {
+    const bool dropped = take_dropped(id);
+    Thread* const thread = notes_of_thread(index_);
+    if (thread != nullptr && thread->of != nullptr) thread->queued[static_cast<size_t>(id)] = {};
+    return dropped;
+}
+
+bool Device::take_dropped(c10::StreamId id) const noexcept {
+    Thread* const thread = notes_of_thread(index_);
+    if (thread == nullptr || thread->of == nullptr) return false;
+    Queued& queued = thread->queued[static_cast<size_t>(id)];
+    const bool dropped = queued.dropped || (queued.any && was_dropped(id, queued));
+    if (dropped) queued = {};
+    return take_dropped_backward_passes(*thread) || dropped;
+}
+
+void Device::forget_lost() const noexcept {
+    const bool lost = sidra_context_status(context()) != SIDRA_OK;
+    for (size_t id = 0; id < kStreamsMax; ++id)
+        static_cast<void>(lost ? forget_queued(static_cast<c10::StreamId>(id))
+                               : take_dropped(static_cast<c10::StreamId>(id)));
+}
+
+// The stream's work is about to be dropped, and the calling thread told by an exception. The lock for resets is held.
 void Device::note_reset(c10::StreamId id) const {
     Resets& resets = resets_[static_cast<size_t>(id)];
     uint64_t retired = 0;
     static_cast<void>(sidra_stream_timeline(stream(id), nullptr, &retired));
+    const bool drops_backward_pass = resets.backward.exchange(0) > retired;
+    if (torch::autograd::get_current_graph_task_id() != -1) {
+        // The exception goes to the thread that has asked for the backward pass: if there is only one, it is told.
+        if (threads_ == 1) return;
+    } else if (drops_backward_pass) {
+        ++dropped_backward_passes_;
+    }
     resets.retired[resets.count.load(std::memory_order_relaxed) % Resets::kKept].store(retired);
     resets.count.fetch_add(1, std::memory_order_release);
     static_cast<void>(forget_queued(id));
@@ -162,9 +233,8 @@ bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
     if (sidra_stream_fault(stream(id), &fault) != SIDRA_OK || fault.cause == 0) return false;
     *text += fault.text + region_at_fault(index_, stream(id));
     note_reset(id);
-    if (sidra_stream_reset(stream(id)) != SIDRA_OK) return false;
     residency_drop_failed(index_);
-    return true;
+    return sidra_stream_reset(stream(id)) == SIDRA_OK;
 }
 
 void Device::synchronize() const {
@@ -188,9 +258,12 @@ void Device::synchronize() const {
 }
 
 void Device::recover() const {
-    for (size_t id = 0; id < kStreamsMax; ++id)
+    const std::lock_guard guard(reset_lock_);
+    // Several threads may be told of one loss: the first one that recovers may have queued something since.
+    const bool is_lost = sidra_context_status(context()) != SIDRA_OK;
+    for (size_t id = 0; is_lost && id < kStreamsMax; ++id)
         if (streams_[id].load(std::memory_order_acquire) != nullptr) note_reset(static_cast<c10::StreamId>(id));
-    check(sidra_context_recover(context()));
+    check(sidra_context_recover(context()));  // goes on where an earlier one has failed
     residency_drop_failed(index_);
     forget_lost_runs(index_);
 }
@@ -225,10 +298,16 @@ std::vector<std::string> reset_stopped_streams() {
     for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
         if (!is_open(i)) continue;
         std::string text = name_of(i) + ": ";
-        if (device(i).reset_if_stopped(current_stream_id(i), &text)) stopped.push_back(std::move(text));
-        static_cast<void>(device(i).forget_queued(current_stream_id(i)));  // the thread is being told
+        const c10::StreamId id = current_stream_id(i);
+        if (device(i).reset_if_stopped(id, &text)) stopped.push_back(std::move(text));
+        else if (device(i).take_dropped(id)) stopped.push_back(text + "work was dropped, too\n" + about_dropped(i, id));
     }
     return stopped;
+}
+
+void forget_lost_work() {
+    for (c10::DeviceIndex i = 0; i < device_count(); ++i)
+        if (is_open(i)) device(i).forget_lost();
 }
 
 std::vector<std::string> lost_devices() {
@@ -262,8 +341,11 @@ void synchronize_stream(c10::DeviceIndex index, c10::StreamId id) {
     const sidra_status status = sidra_stream_synchronize(of.stream(id), SIDRA_NEVER);
     const bool dropped = of.forget_queued(id);
     check(status);
-    TORCH_CHECK(!dropped, "SIDRA_ERROR_FAULT: stream ", id, " of ", name_of(index), ": ", kDropped,
-                ".\nThe stream goes on with what is queued from now on.");
+    if (dropped) fail_dropped(index, id);
+}
+
+void require_not_dropped(c10::DeviceIndex index, c10::StreamId id) {
+    if (device(index).take_dropped(id)) fail_dropped(index, id);
 }
 
 }  // namespace sidra::pytorch

@@ -43,9 +43,13 @@ class Device {
     }
     // The calling thread has queued an operation there, or was refused.
     void note_queued(c10::StreamId id, uint32_t before) const noexcept;
-    // The calling thread has waited for the stream, or was told of an error. Returns whether somebody else has dropped
-    // what it had queued there since it waited last.
+    // The calling thread has waited for the stream, or is being told of an error there. Returns whether somebody else
+    // has dropped what it had queued there since it waited last, so that it must be told.
     bool forget_queued(c10::StreamId id) const noexcept;
+    // The same, but what was not dropped stays queued.
+    bool take_dropped(c10::StreamId id) const noexcept;
+    // The calling thread is told that the context was lost.
+    void forget_lost() const noexcept;
     // One of the kPool streams of this priority (below 0: high, above: low), which all callers share in turn.
     c10::StreamId pool_stream(int priority);
     // One of the streams from which copies to other devices go, in turn: a copy holds only this one until the other
@@ -70,8 +74,20 @@ class Device {
         uint32_t resets = 0;  // of the stream, before it queued the latest
         uint64_t end = 0;     // the stream's position behind that
     };
+    // The notes of a thread.
+    struct Thread {
+        ~Thread();
+        const Device* of = nullptr;            // null: it has not used the device
+        std::vector<Queued> queued;            // by stream
+        bool differentiates = false;           // it has queued something that may have a backward pass
+        uint32_t dropped_backward_passes = 0;  // of those of the device, how many it knows of
+    };
+    struct Threads;
     bool was_dropped(c10::StreamId id, const Queued& queued) const noexcept;
-    static std::vector<Queued>& queued_by_thread(c10::DeviceIndex index) noexcept;
+    void note_backward(c10::StreamId id, uint32_t before) const noexcept;
+    bool take_dropped_backward_passes(Thread& thread) const noexcept;
+    // Null at the end of the thread.
+    static Thread* notes_of_thread(c10::DeviceIndex index) noexcept;
 
     static constexpr size_t kPool = 32, kCopyStreams = 4, kStreamsMax = 1 + 3 * kPool + kCopyStreams;
 
@@ -86,8 +102,11 @@ class Device {
         static constexpr uint32_t kKept = 16;
         std::atomic<uint32_t> count{0};
         std::array<std::atomic<uint64_t>, kKept> retired{};
+        std::atomic<uint64_t> backward{0};  // the position behind what backward passes have queued
     };
     mutable std::array<Resets, kStreamsMax> resets_;
+    mutable std::atomic<uint32_t> threads_{0};  // that have notes
+    mutable std::atomic<uint32_t> dropped_backward_passes_{0};
     size_t count_ = 0;
     std::array<std::array<c10::StreamId, kPool>, 3> pool_{};  // 0: not made yet
     std::array<size_t, 3> next_{};
@@ -104,6 +123,8 @@ bool is_open(c10::DeviceIndex index) noexcept;
 
 // Makes the calling thread's streams usable that were stopped by a fault. For each of them a line with the reason.
 std::vector<std::string> reset_stopped_streams();
+// The calling thread is told that a device was lost.
+void forget_lost_work();
 // The devices that were lost, as arguments of torch.sidra.recover(): "sidra:1", ...
 std::vector<std::string> lost_devices();
 
@@ -149,6 +170,8 @@ sidra_stream* current_stream(c10::DeviceIndex index);
 // if work of the calling thread was dropped, also if another thread was told of the fault and has reset the stream.
 void synchronize_current_stream(c10::DeviceIndex index);
 void synchronize_stream(c10::DeviceIndex index, c10::StreamId id);
+// Throws if work of the calling thread there was dropped: who waits for what the stream has now waits for too little.
+void require_not_dropped(c10::DeviceIndex index, c10::StreamId id);
 
 }  // namespace sidra::pytorch
 

@@ -62,6 +62,7 @@ void fail(sidra_status status) {
             TORCH_CHECK(false, text, about_stopped_streams(), about_lost_devices(), about_rank());
         case SIDRA_ERROR_CONTEXT_LOST:
         case SIDRA_ERROR_DEVICE_LOST:
+            forget_lost_work();
             TORCH_CHECK(false, text, "\nResults of queued work are lost.", lost_regions(), about_lost_devices(),
                         about_rank());
         case SIDRA_ERROR_WRONG_CONTEXT:

@@ -59,6 +59,7 @@ struct Guard final : Interface {
         return make_stream(to.device_index(), set_current_stream(to.device_index(), to.id()));
     }
     bool queryStream(const c10::Stream& stream) const override {
+        require_not_dropped(stream.device_index(), stream.id());
         const sidra_status status = sidra_stream_query(handle_of(stream));
         if (status == SIDRA_ERROR_NOT_READY) return false;
         check(status);
@@ -74,6 +75,7 @@ struct Guard final : Interface {
     // An event is made at its first record, on the device of that stream.
     void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
                 const c10::EventFlag flag) const override {
+        require_not_dropped(stream.device_index(), stream.id());
         if (*event == nullptr) {
             const uint32_t flags = flag == c10::EventFlag::BACKEND_DEFAULT ? SIDRA_EVENT_TIMING : SIDRA_EVENT_DEFAULT;
             sidra_event* made = nullptr;
