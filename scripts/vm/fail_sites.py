@@ -43,7 +43,7 @@ NEVER_REFUSES = re.compile(r"""
     | xa_\w+ | idr_get_next | ida_free | (__)?rb_\w+ | sort | uuid_gen | from_kuid | file_ns_capable | capable | pid_vnr
     | pci_(clear_master|irq_vector|restore_state|save_state|set_master|unregister_driver) | devm_free_irq | irq_set_affinity | iommu_get_domain_for_dev
     | cdev_(init|device_del) | device_initialize | class_unregister | unregister_chrdev_region | hwmon_device_unregister | release_firmware
-    | try_module_get | module_put | set_cpus_allowed_ptr | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
+    | try_module_get | module_put | set_cpus_allowed_ptr | sched_set_fifo | kthread_(bind|should_stop|stop) | cpumask_local_spread | inode_init_once | put_device
     | USER_PTR_MAX | __cpu_online_mask | __msecs_to_jiffies | _ctype | boot_cpu_data | const_pcpu_hot | pcpu_hot | cpu_bit_bitmap | jiffies | kmalloc_caches | _totalram_pages
     | param_ops_(bool|uint) | system_freezable_wq | this_cpu_off | finish_wait | schedule | static_key_\w+ | make_kuid | from_kuid_munged
     | drm_ioctl_kernel | rep_stos_alternative | blk_(start|finish)_plug | kernel_sigaction | send_sig | flush_signals | ___ratelimit
