@@ -22,10 +22,12 @@ import sys
 import tempfile
 import time
 
+READY_S = 180  # in which a replica that is gone must be back, and a request be answered; on two busy CPUs, a process of Ray takes a minute to start
+
 os.environ.setdefault("SIDRA_QUIET", "1")
 os.environ.setdefault("SIDRA_FALLBACK", "silent")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "180")  # within 5 s, Ray's default, busy CPUs start no process of Ray
+os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", str(READY_S))  # Ray's default is 5 s
 
 import ray
 import sidra
@@ -35,7 +37,6 @@ from starlette.requests import Request
 from torch import nn
 
 TRAINED = 1200  # of 1,797 images; the others are asked about
-READY_S = 180  # in which a replica that is gone must be back, and a request be answered; on two busy CPUs, a process of Ray takes a minute to start
 
 
 def digits():

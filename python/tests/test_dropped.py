@@ -9,7 +9,7 @@ LOST = "results of what this thread had queued there are lost"
 
 
 def thread():
-    """Another thread: a function that lets it call something, and returns what that returns."""
+    """A pool of one other thread, and a function that lets it call something and returns what that returns."""
     pool = concurrent.futures.ThreadPoolExecutor(1)
     return pool, lambda call, *arguments: pool.submit(call, *arguments).result(120)
 
