@@ -22,12 +22,10 @@ import sys
 import tempfile
 import time
 
-READY_S = 180  # in which a replica that is gone must be back, and a request be answered; on two busy CPUs, a process of Ray takes a minute to start
-
 os.environ.setdefault("SIDRA_QUIET", "1")
 os.environ.setdefault("SIDRA_FALLBACK", "silent")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", str(READY_S))  # Ray's default is 5 s
+os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "180")  # Ray's default is 5 s
 
 import ray
 import sidra
@@ -37,6 +35,8 @@ from starlette.requests import Request
 from torch import nn
 
 TRAINED = 1200  # of 1,797 images; the others are asked about
+# In which a replica that is gone must be back, and a request be answered. On two busy CPUs, a process of Ray takes a minute to start.
+READY_S = float(os.environ["RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S"])
 
 
 def digits():
@@ -134,7 +134,7 @@ def ask(port, image):
         if time.monotonic() > end:
             break
         time.sleep(0.1)
-    raise RuntimeError(f"serve.py: no answer from port {port} within {READY_S} s; the last reply: {text.decode()[:200]}")
+    raise RuntimeError(f"serve.py: no answer from port {port} within {READY_S:g} s; the last reply: {text.decode()[:200]}")
 
 
 def start_serve(port):
@@ -193,7 +193,7 @@ def demonstrate(options, images, labels):
         end = time.monotonic() + READY_S
         while not any(answer["device"] == device and answer["process"] not in gone for answer, _, _ in answers):
             if time.monotonic() > end:
-                sys.exit(f"serve.py: no replica came back on {device} within {READY_S} s")
+                sys.exit(f"serve.py: no replica came back on {device} within {READY_S:g} s")
             answers.extend(clients.map(one, range(len(answers), len(answers) + options.clients)))
 
     with concurrent.futures.ThreadPoolExecutor(options.clients) as clients:
